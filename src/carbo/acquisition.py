@@ -1,0 +1,173 @@
+"""Acquisition functions: how good would it be to evaluate a row? Larger scores are better; values are minimised.
+
+Notation
+    mu, sd      (S, N) posterior mean and standard deviation at N rows under S samples
+    best        (S,) reference value a sample's improvement is counted from
+    z           (best - mu) / sd
+
+Scores that average over samples do so outside the logarithm: log mean_s EI_s. A score that cannot fall when sd
+grows (`Pointwise.rises_with_sd`) is bounded by its value at the prior's sd, which is cheap; search uses the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
+
+from carbo.ensemble import Ensemble, Recombined
+from carbo.graph import Floats, Ints
+from carbo.kernel import Product
+
+Score = Callable[[Floats, Floats, Floats], Floats]
+"""(mu, sd, best) -> (N,) scores."""
+
+LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
+    """EI averaged over samples; underflows to 0 far from the best, where `log_expected_improvement` does not."""
+    z = (best[:, None] - mu) / sd
+    return np.asarray(np.mean(sd * (z * ndtr(z) + np.exp(-0.5 * z * z - LOG_SQRT_2PI)), axis=0))
+
+
+def log_expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
+    """log of the EI averaged over samples, exact to rounding for any z."""
+    z = (best[:, None] - mu) / sd
+    return np.asarray(logsumexp(log_h(z) + np.log(sd), axis=0) - np.log(len(mu)))
+
+
+def log_h(z: Floats) -> Floats:
+    """log(phi(z) + z Phi(z)), by the Mills ratio where the sum cancels (z < -1)."""
+    z = np.asarray(z, dtype=np.float64)
+    low, out = z < -1.0, np.empty_like(z)
+    u = z[~low]
+    out[~low] = np.log(np.exp(-0.5 * u * u - LOG_SQRT_2PI) + u * ndtr(u))
+    v = -z[low]
+    mills = np.sqrt(np.pi / 2.0) * erfcx(v / np.sqrt(2.0))  # Phi(-v) / phi(v)
+    gap = np.where(v < 1e4, 1.0 - v * mills, 1.0 / np.maximum(v, 1.0) ** 2)  # -> 1/v^2 - 3/v^4 + ...
+    series = v > 50.0
+    gap = np.where(series, (1.0 - 3.0 / np.maximum(v, 1.0) ** 2) / np.maximum(v, 1.0) ** 2, gap)
+    out[low] = -0.5 * v * v - LOG_SQRT_2PI + np.log(gap)
+    return out
+
+
+def confidence_bound(kappa: float) -> Score:
+    """GP-UCB for minimisation: kappa sd - mu, averaged over samples."""
+
+    def score(mu: Floats, sd: Floats, best: Floats) -> Floats:  # noqa: ARG001
+        return np.asarray(np.mean(kappa * sd - mu, axis=0))
+
+    return score
+
+
+def min_value_entropy(minima: Floats) -> Score:
+    """Max-value entropy search (Wang and Jegelka 2017) for minima (S, Q) of the function drawn under each sample."""
+
+    def score(mu: Floats, sd: Floats, best: Floats) -> Floats:  # noqa: ARG001
+        gain = np.zeros(mu.shape[1])
+        for q in range(minima.shape[1]):
+            g = (mu - minima[:, q, None]) / sd
+            log_cdf = log_ndtr(g)
+            gain += np.mean(0.5 * g * np.exp(-0.5 * g * g - LOG_SQRT_2PI - log_cdf) - log_cdf, axis=0)
+        return np.asarray(gain / minima.shape[1])
+
+    return score
+
+
+def draw_minima(rng: np.random.Generator, ensemble: Ensemble, rows: Ints, count: int) -> Floats:
+    """(S, count) minima of joint posterior draws over rows."""
+    return np.stack([draws.min(axis=1) for draws in (_joint_draws(rng, ensemble, s, rows, count)
+                                                     for s in range(ensemble.size))])  # fmt: skip
+
+
+def thompson(rng: np.random.Generator, ensemble: Ensemble, rows: Ints) -> Floats:
+    """Minus one joint posterior draw over rows under one random sample: its argmax is a Thompson draw."""
+    return -_joint_draws(rng, ensemble, int(rng.integers(ensemble.size)), rows, 1)[0]
+
+
+def _joint_draws(rng: np.random.Generator, ensemble: Ensemble, s: int, rows: Ints, count: int) -> Floats:
+    mean, cov = ensemble.joint(s, rows)
+    lam, U = np.linalg.eigh(cov)  # a posterior covariance is often singular: no Cholesky
+    return np.asarray(mean + rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(lam, 0.0)) @ U.T)
+
+
+def knowledge_gradient(ensemble: Ensemble, rows: Ints) -> Floats:
+    """Exact knowledge gradient (Frazier 2009) of each row when the optimum is sought among `rows`, (N,).
+
+    E[min_i mu_i] - E[min_i (mu_i + slope_i Z)] for Z standard normal, averaged over samples: evaluating row x moves
+    the mean at row i by slope_i = cov(i, x) / sqrt(var(x) + noise) standard deviations.
+    """
+    total = np.zeros(len(rows))
+    for s, h in enumerate(ensemble.hypers):
+        mean, cov = ensemble.joint(s, rows)
+        variance = np.maximum(np.diagonal(cov), 0.0) + np.exp(h.log_noise)
+        slopes = cov / np.sqrt(variance)
+        total += [mean.min() + expected_max(-mean, slopes[:, x]) for x in range(len(rows))]
+    return total / ensemble.size
+
+
+def expected_max(a: Floats, b: Floats) -> float:
+    """E[max_i (a_i + b_i Z)] for Z standard normal, exactly: the upper envelope of the lines, piece by piece."""
+    order = np.lexsort((a, b))
+    a, b = a[order], b[order]
+    last = np.append(np.diff(b) > 0, True)  # of equal slopes the highest line
+    a, b = a[last], b[last]
+    kept, cuts = [0], [-np.inf]
+    for i in range(1, len(a)):
+        while True:
+            j = kept[-1]
+            cut = (a[j] - a[i]) / (b[i] - b[j])
+            if cut > cuts[-1]:
+                break
+            kept.pop()
+            cuts.pop()
+        kept.append(i)
+        cuts.append(cut)
+    edges = np.append(cuts, np.inf)
+    a, b = a[kept], b[kept]
+    mass = np.diff(ndtr(edges))
+    density = np.exp(-0.5 * edges**2 - LOG_SQRT_2PI)
+    return float(np.sum(a * mass - b * np.diff(density)))
+
+
+class Pointwise(NamedTuple):
+    """Scores of rows from mu and sd, as the search uses them: exact ones and cheap upper bounds.
+
+    `penalty` (N,) is added to both: the log probability of success where evaluations have failed.
+    """
+
+    ensemble: Ensemble
+    function: Score
+    best: Floats
+    rises_with_sd: bool
+    penalty: Callable[[Ints], Floats] | None = None
+
+    def score(self, rows: Ints) -> Floats:
+        """Exact scores, (N,)."""
+        parts = [self._score(rows[i : i + 1024]) for i in range(0, len(rows), 1024)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _score(self, rows: Ints) -> Floats:
+        mu, sd = self.ensemble.predict(rows)
+        return self._with_penalty(self.function(mu, sd, self.best), rows)
+
+    def _with_penalty(self, scores: Floats, rows: Ints) -> Floats:
+        return scores if self.penalty is None else scores + self.penalty(rows)
+
+    def bound_starts(self, starts: Recombined) -> Floats:
+        """Upper bounds at recombined rows, (len(starts),); +inf where the score has none."""
+        if not self.rises_with_sd:
+            return np.full(len(starts), np.inf)
+        mu = self.ensemble.mu_recombined(starts)
+        rows = starts.rows(np.arange(len(starts) if self.ensemble.varies else 1))
+        return self.function(mu, np.sqrt(self.ensemble.prior_variance(rows)), self.best)
+
+    def bound_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> Floats:
+        """Upper bounds at rows that differ in one variable from parents[owner]; +inf where the score has none."""
+        if not self.rises_with_sd or not isinstance(self.ensemble.kernel, Product):
+            return np.full(len(rows), np.inf)
+        mu = self.ensemble.mu_swapped(self.ensemble.covariances(parents), parents, rows, owner)
+        return self.function(mu, np.sqrt(self.ensemble.prior_variance(rows)), self.best)

@@ -1,0 +1,358 @@
+"""The two kernels over the graph Cartesian product, built from per-variable tables of mean diagonal one.
+
+Notation
+    n, N, d     observations, candidate rows, variables
+    m_i         values of variable i; x_i, x'_i two of them
+    T_i         diffusion table of variable i at beta_i, normalised: T_i = m_i sum_j c_j u_j u_j' / sum_j c_j,
+                c_j = exp(-beta_i lambda_j) (paper eq. 5, supplement's remark on Psi)
+    z_i         the same without the constant mode (j > 0): the centred table, m_i T_i = 1 + z_i before scaling
+    r_i         relevance of variable i, >= 0
+    e_q         elementary symmetric polynomial of order q in the d numbers r_i z_i(x_i, x'_i)
+    p_s         power sum of order s of the same numbers
+    parts       (P, n, n) matrices whose weighted sum is the signal covariance
+    w           (P,) their weights: signal variances
+
+Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
+Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
+
+Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
+it. While searching, `columns` fixes everything and gives covariances between many rows and the observations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from carbo.graph import Floats, Ints, Spectrum, Table, table
+
+FLOOR = 1e-30
+"""Smallest entry of a table in the product kernel, so that a factor can always be divided out again."""
+
+
+class Scales(NamedTuple):
+    """What shapes the kernel: one beta and one relevance a variable, as logarithms, each (d,)."""
+
+    log_beta: Floats
+    log_relevance: Floats
+
+
+class Coordinate(NamedTuple):
+    """One number the sampler updates: variable `index`'s beta or relevance."""
+
+    name: Literal["beta", "relevance"]
+    index: int
+
+
+class Split(NamedTuple):
+    """Signal covariance S whose entries between unequal `labels` are proportional to t(theta), the others fixed."""
+
+    t: Callable[[float], float]
+    labels: Ints
+    S: Floats
+
+
+class Curve(NamedTuple):
+    """Signal covariance as any function of theta: `fill(theta, out)` writes it into out (n, n), Fortran order."""
+
+    fill: Callable[[float, Floats], None]
+
+
+class Kernel(Protocol):
+    """What the sampler and the search need of a kernel."""
+
+    spectra: tuple[Spectrum, ...]
+
+    @property
+    def size(self) -> int:
+        """P, the number of parts."""
+
+    def coordinates(self) -> list[Coordinate]:
+        """The coordinates that matter; variables of one value have none."""
+
+    def parts(self, scales: Scales, X: Ints) -> Floats:
+        """(P, n, n)."""
+
+    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
+        """The signal covariance as a function of coordinate `at`, all else fixed."""
+
+    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
+        """The parts after coordinate `at` has moved to theta."""
+
+    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
+        """Per summed quantity (log product, power sums), a table (m_i, n) for each variable."""
+
+    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
+        """Covariances (N, n) from those quantities summed over variables; may overwrite them."""
+
+    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
+        """Prior variance of each row, (N,)."""
+
+
+def unequal(lam: float, size: int, log_beta: float) -> float:
+    """rho: T_i between unequal values of a complete graph, (1 - e) / (1 + (m - 1) e), accurate for tiny beta."""
+    x = math.exp(log_beta) * lam
+    return -math.expm1(-x) / (1.0 + (size - 1) * math.exp(-x))
+
+
+def diffusion(s: Spectrum, log_beta: float) -> Table:
+    """T_i."""
+    if s.kind == "complete":
+        return Table(s.kind, s.size, np.array([1.0, unequal(float(s.lam[-1]), s.size, log_beta)]))
+    return table(s, np.exp(-math.exp(log_beta) * s.lam))
+
+
+def centred(s: Spectrum, log_beta: float) -> Table:
+    """z_i. The decay is counted from the slowest mode, so that a large beta leaves that mode and not zero."""
+    if s.size == 1:
+        return Table("complete", 1, np.zeros(2))
+    c = np.exp(-math.exp(log_beta) * (s.lam - s.lam[1:].min()))
+    c[0] = 0.0
+    return table(s, c)
+
+
+def square(t: Table, x: Ints) -> Floats:
+    """M[x, x'] for all pairs of observed values x (n,): (n, n)."""
+    return np.asarray(t.columns(x)[x])
+
+
+def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Floats:
+    """Covariances between rows (N, d) and observations X (n, d), (N, n): plain, for few rows."""
+    sums = []
+    for quantity in kernel.tables(scales, X):
+        total = np.zeros((len(rows), len(X)))
+        for i, columns in enumerate(quantity):
+            total += columns[rows[:, i]]
+        sums.append(total)
+    return kernel.combine(sums, scales, w)
+
+
+def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
+    """Signal covariance of the observations, (n, n)."""
+    return np.einsum("p,pij->ij", w, kernel.parts(scales, X))
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The ARD diffusion kernel of the paper; relevances play no part."""
+
+    spectra: tuple[Spectrum, ...]
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    def coordinates(self) -> list[Coordinate]:
+        return [Coordinate("beta", i) for i, s in enumerate(self.spectra) if s.size > 1]
+
+    def _factor(self, i: int, log_beta: float, x: Ints) -> Floats:
+        return np.maximum(square(diffusion(self.spectra[i], log_beta), x), FLOOR)
+
+    def parts(self, scales: Scales, X: Ints) -> Floats:
+        P = np.ones((len(X), len(X)))
+        for i in range(len(self.spectra)):
+            P *= self._factor(i, scales.log_beta[i], X[:, i])
+        return P[None]
+
+    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
+        i, s, x = at.index, self.spectra[at.index], X[:, at.index]
+        if s.kind == "complete":
+            lam, size = float(s.lam[-1]), s.size
+            return Split(lambda log_beta: max(unequal(lam, size, log_beta), FLOOR), x, parts[0] * w[0])
+        rest = parts[0] * w[0] / self._factor(i, scales.log_beta[i], x)
+
+        def fill(log_beta: float, out: Floats) -> None:
+            np.multiply(rest, self._factor(i, log_beta, x), out=out)
+
+        return Curve(fill)
+
+    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
+        i, s, x = at.index, self.spectra[at.index], X[:, at.index]
+        if s.kind == "complete":
+            ratio = self._rho(s, theta) / self._rho(s, scales.log_beta[i])
+            return parts * square(Table("complete", s.size, np.array([1.0, ratio])), x)
+        return parts * (self._factor(i, theta, x) / self._factor(i, scales.log_beta[i], x))
+
+    @staticmethod
+    def _rho(s: Spectrum, log_beta: float) -> float:
+        return max(unequal(float(s.lam[-1]), s.size, log_beta), FLOOR)
+
+    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
+        return [[np.log(np.maximum(diffusion(s, scales.log_beta[i]).columns(X[:, i]), FLOOR))
+                 for i, s in enumerate(self.spectra)]]  # fmt: skip
+
+    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
+        K = np.exp(sums[0], out=sums[0])
+        K *= K.dtype.type(w[0])
+        return K
+
+    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
+        variance = np.full(len(rows), w[0])
+        for i, s in enumerate(self.spectra):
+            if s.kind != "complete":
+                variance *= diffusion(s, scales.log_beta[i]).at(rows[:, i], rows[:, i])
+        return variance
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The kernel weighted by order of interaction, up to `highest`, with the full product if `product`."""
+
+    spectra: tuple[Spectrum, ...]
+    highest: int
+    product: bool
+
+    @property
+    def size(self) -> int:
+        return self.highest + self.product
+
+    def coordinates(self) -> list[Coordinate]:
+        some = [(i, s) for i, s in enumerate(self.spectra) if s.size > 1]
+        return [Coordinate("relevance", i) for i, _ in some] + [
+            Coordinate("beta", i) for i, s in some if s.kind != "complete"
+        ]
+
+    def _r(self, scales: Scales) -> Floats:
+        sizes = np.array([s.size for s in self.spectra])
+        return np.where(sizes > 1, np.exp(scales.log_relevance), 0.0)
+
+    def norms(self, r: Floats) -> Floats:
+        """(P,) e_q(r) for each order, one for the product: what makes each part's mean diagonal one."""
+        return np.append(symmetric(r, self.highest), np.ones(self.product))
+
+    def parts(self, scales: Scales, X: Ints) -> Floats:
+        n, r = len(X), self._r(scales)
+        E = np.zeros((self.highest + 1, n, n))
+        E[0] = 1.0
+        full = np.ones((n, n))
+        for i, s in enumerate(self.spectra):
+            a = r[i] * square(centred(s, scales.log_beta[i]), X[:, i])
+            E[1:] += a * E[:-1]
+            full *= (1.0 + a) / (1.0 + r[i])
+        raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
+        return raw / _safe(self.norms(r))[:, None, None]
+
+    def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
+        """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
+        r = self._r(scales)
+        z = square(centred(self.spectra[i], scales.log_beta[i]), X[:, i])
+        a, full_norms = r[i] * z, self.norms(r)
+        A, norms = np.empty_like(parts), np.empty_like(full_norms)
+        below, below_norm = np.ones_like(z), 1.0
+        for q in range(self.highest):
+            below = A[q] = parts[q] * full_norms[q] - a * below
+            below_norm = norms[q] = max(full_norms[q] - r[i] * below_norm, 0.0)
+        if self.product:
+            A[-1] = parts[-1] * (1.0 + r[i]) / _away_from_zero(1.0 + a)
+            norms[-1] = 1.0
+        return A, norms, z
+
+    def _lower(self, A: Floats, norms: Floats) -> tuple[Floats, Floats]:
+        """What variable i's z multiplies in each part: the order below, for the product the product itself."""
+        low, low_norms = np.empty_like(A), np.empty_like(norms)
+        low[0], low_norms[0] = 1.0, 1.0
+        low[1 : self.highest], low_norms[1 : self.highest] = A[: self.highest - 1], norms[: self.highest - 1]
+        if self.product:
+            low[-1], low_norms[-1] = A[-1], 1.0
+        return low, low_norms
+
+    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
+        A, norms, z = self._without(parts, scales, X, at.index)
+        low, low_norms = self._lower(A, norms)
+        n = len(X)
+
+        if at.name == "relevance":
+            stack = np.concatenate([A, low * z]).reshape(2 * self.size, n * n)
+
+            def fill(log_r: float, out: Floats) -> None:
+                r = math.exp(log_r)
+                scale = w / _safe(norms + r * low_norms)
+                np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
+
+        else:
+            r = math.exp(scales.log_relevance[at.index])
+            scale = w / _safe(norms + r * low_norms)
+            rest, slope = np.tensordot(scale, A, 1), np.tensordot(r * scale, low, 1)
+
+            def fill(log_beta: float, out: Floats) -> None:
+                np.multiply(slope, square(centred(self.spectra[at.index], log_beta), X[:, at.index]), out=out)
+                out += rest
+
+        return Curve(fill)
+
+    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
+        A, norms, z = self._without(parts, scales, X, at.index)
+        low, low_norms = self._lower(A, norms)
+        r = math.exp(theta if at.name == "relevance" else scales.log_relevance[at.index])
+        if at.name == "beta":
+            z = square(centred(self.spectra[at.index], theta), X[:, at.index])
+        return (A + r * z * low) / _safe(norms + r * low_norms)[:, None, None]
+
+    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
+        r = self._r(scales)
+        first = [r[i] * centred(s, scales.log_beta[i]).columns(X[:, i]) for i, s in enumerate(self.spectra)]
+        quantities = [[a**q for a in first] for q in range(1, self.highest + 1)]
+        if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
+            factors = [(1.0 + a) / (1.0 + r[i]) for i, a in enumerate(first)]
+            quantities.append([np.log(np.maximum(np.abs(f), FLOOR)) for f in factors])
+            quantities.append([np.where(f < 0, 1.0, 0.0) for f in factors])
+        return quantities
+
+    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
+        norms = _safe(self.norms(self._r(scales)))
+        scale = (w / norms).astype(sums[0].dtype)
+        e = newton(sums[: self.highest])
+        K = scale[0] * e[0]
+        for q in range(1, self.highest):
+            e[q] *= scale[q]
+            K += e[q]
+        if self.product:
+            full = np.exp(sums[self.highest], out=sums[self.highest])
+            K += scale[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
+        return K
+
+    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
+        if all(s.kind == "complete" for s in self.spectra):
+            return np.full(len(rows), float(np.sum(w)))
+        r = self._r(scales)
+        a = np.stack([r[i] * centred(s, scales.log_beta[i]).at(rows[:, i], rows[:, i])
+                      for i, s in enumerate(self.spectra)])  # fmt: skip
+        sums = [np.sum(a**q, axis=0)[None] for q in range(1, self.highest + 1)]
+        if self.product:
+            factors = (1.0 + a) / (1.0 + r)[:, None]
+            sums += [np.sum(np.log(np.maximum(factors, FLOOR)), axis=0)[None], np.zeros((1, len(rows)))]
+        return np.asarray(self.combine(sums, scales, w)[0])
+
+
+def symmetric(r: Floats, highest: int) -> Floats:
+    """(e_1(r), ..., e_highest(r)) by the usual recursion."""
+    e = np.zeros(highest + 1)
+    e[0] = 1.0
+    for value in r:
+        e[1:] += value * e[:-1]
+    return e[1:]
+
+
+def newton(p: Sequence[Floats]) -> list[Floats]:
+    """e_1..e_Q from power sums p_1..p_Q: q e_q = sum_s (-1)^(s-1) e_{q-s} p_s (Newton's identities)."""
+    e: list[Floats] = []
+    for q in range(1, len(p) + 1):
+        total = p[q - 1] * p[0].dtype.type((-1.0) ** (q - 1))
+        for s in range(1, q):
+            term = e[q - s - 1] * p[s - 1]
+            total = total + term if s % 2 == 1 else total - term
+        total /= p[0].dtype.type(q)
+        e.append(total)
+    return e
+
+
+def _safe(norms: Floats) -> Floats:
+    return np.maximum(norms, 1e-300)
+
+
+def _away_from_zero(a: Floats) -> Floats:
+    return np.where(np.abs(a) < FLOOR, FLOOR, a)

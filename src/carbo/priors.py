@@ -1,0 +1,46 @@
+"""Log prior densities, up to a constant, one function each. All take and return floats.
+
+Notation
+    tau     global scale of the Horseshoe (Carvalho, Polson and Scott 2010)
+    x       the parameter itself; log_x its logarithm
+"""
+
+from __future__ import annotations
+
+import math
+
+MINUS_INFINITY = -math.inf
+
+
+def horseshoe_bound(x: float, tau: float) -> float:
+    """Upper bound log log(1 + 2 tau^2 / x^2) of the Horseshoe density at x > 0 (supplement B.2.3)."""
+    return math.log(math.log1p(2.0 * (tau / x) ** 2))
+
+
+def horseshoe_on_log(log_x: float, tau: float) -> float:
+    """The same prior as a density of log x: the bound plus the Jacobian of x = exp(log x)."""
+    return horseshoe_bound(math.exp(log_x), tau) + log_x
+
+
+def half_cauchy_on_log(log_x: float, scale: float) -> float:
+    """Half-Cauchy prior on x, as a density of log x."""
+    return log_x - math.log1p((math.exp(log_x) / scale) ** 2)
+
+
+def gamma_on_log(log_x: float, shape: float, rate: float) -> float:
+    """Gamma(shape, rate) prior on x, as a density of log x."""
+    return shape * log_x - rate * math.exp(log_x)
+
+
+def normal(x: float, mean: float, sd: float) -> float:
+    """Normal density at x."""
+    return -0.5 * ((x - mean) / sd) ** 2
+
+
+def truncated_normal(x: float, lower: float, upper: float) -> float:
+    """Normal at the middle of [lower, upper], standard deviation a quarter of its width, cut off outside."""
+    if not lower <= x <= upper:
+        return MINUS_INFINITY
+    if upper == lower:
+        return 0.0
+    return normal(x, 0.5 * (lower + upper), 0.25 * (upper - lower))

@@ -1,0 +1,147 @@
+"""Where the acquisition is largest: starts, breadth-first local search, annealing, exhaustion. It knows no model.
+
+Notation
+    rows        (N, d) integer rows; scores (N,), larger is better, -inf is forbidden
+    parents     (V, d) the vertices where the climbers stand; owner (N,) the parent a neighbour belongs to
+
+Bounds save exact scores: a row whose upper bound does not beat what is known already is never scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+class Objective(Protocol):
+    """What is maximised."""
+
+    def score(self, rows: Ints) -> Floats:
+        """Exact scores."""
+
+    def bound_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> Floats:
+        """Upper bounds at rows that each differ in one variable from parents[owner]."""
+
+
+class Domain(NamedTuple):
+    """Where the search may go: neighbours(rows) -> (rows, owner); permitted(rows) -> bool mask (N,)."""
+
+    neighbours: Callable[[Ints], tuple[Ints, Ints]]
+    permitted: Callable[[Ints], NDArray[np.bool_]]
+
+
+class Found(NamedTuple):
+    """Rows and their exact scores, best first."""
+
+    rows: Ints
+    scores: Floats
+
+
+def best_of(found: Found, count: int) -> Found:
+    """The best `count`, without repeats."""
+    _, first = np.unique(found.rows, axis=0, return_index=True)
+    first = first[np.argsort(-found.scores[first], kind="stable")][:count]
+    return Found(found.rows[first], found.scores[first])
+
+
+def select(objective: Objective, domain: Domain, rows: Callable[[Ints], Ints], bounds: Floats, count: int) -> Found:
+    """The `count` best permitted rows of a long list, exactly, scoring only those whose bound demands it.
+
+    `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored in order of
+    their bounds, in growing batches, until `count` scores stand above every bound that is left.
+    """
+    order = np.argsort(-bounds, kind="stable")
+    best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)
+    while done < len(order):
+        if len(best.scores) == count and best.scores[-1] >= bounds[order[done]]:
+            break
+        some = rows(order[done : done + batch])
+        some = some[domain.permitted(some)]
+        best = best_of(Found(np.concatenate([best.rows, some]), np.append(best.scores, objective.score(some))), count)
+        done, batch = done + batch, min(2 * batch, 2048)
+    return best
+
+
+def climb(objective: Objective, domain: Domain, starts: Found) -> Found:
+    """Breadth-first local search (paper section 2.4) from all starts in lockstep, to where no neighbour is better."""
+    summits: list[Found] = []
+    current = starts
+    while len(current.scores):
+        moved = step(objective, domain, current)
+        stays = moved.scores <= current.scores
+        summits.append(Found(current.rows[stays], current.scores[stays]))
+        current = best_of(Found(moved.rows[~stays], moved.scores[~stays]), len(moved.scores))  # climbers that met merge
+    if not summits:
+        return starts
+    found = Found(np.concatenate([s.rows for s in summits]), np.concatenate([s.scores for s in summits]))
+    return best_of(found, len(found.scores))
+
+
+def step(objective: Objective, domain: Domain, current: Found) -> Found:
+    """Each climber's best neighbour, or itself with its own score where none is better."""
+    rows, owner = domain.neighbours(current.rows)
+    keep = domain.permitted(rows)
+    rows, owner = rows[keep], owner[keep]
+    bounds = objective.bound_neighbours(current.rows, rows, owner) if len(rows) else np.empty(0)
+    best = Found(current.rows.copy(), current.scores.copy())
+    open_ = np.flatnonzero(bounds > best.scores[owner])
+    share = 4
+    while len(open_):
+        chosen = open_[_leading(owner[open_], bounds[open_], share)]
+        scores = objective.score(rows[chosen])
+        for j in np.argsort(scores, kind="stable"):
+            v = owner[chosen[j]]
+            if scores[j] > best.scores[v]:
+                best.scores[v], best.rows[v] = scores[j], rows[chosen[j]]
+        open_ = np.setdiff1d(open_, chosen, assume_unique=True)
+        open_ = open_[bounds[open_] > best.scores[owner[open_]]]
+        share *= 4
+    return best
+
+
+def _leading(owner: Ints, bounds: Floats, share: int) -> Ints:
+    """Positions of each owner's `share` highest bounds."""
+    order = np.lexsort((-bounds, owner))
+    sorted_owner = owner[order]
+    first = np.searchsorted(sorted_owner, sorted_owner)
+    return np.asarray(order[np.arange(len(order)) - first < share])
+
+
+class Cooling(NamedTuple):
+    """Simulated annealing's schedule: moves, and the temperatures it starts and ends at, in units of the score."""
+
+    moves: int = 200
+    hot: float = 1.0
+    cold: float = 0.01
+
+
+def anneal(
+    rng: np.random.Generator, objective: Objective, domain: Domain, starts: Found, cooling: Cooling = Cooling()
+) -> Found:
+    """Simulated annealing from all starts in lockstep: a random neighbour each, kept by the Metropolis rule."""
+    rows, scores = starts.rows.copy(), starts.scores.copy()
+    best = Found(rows.copy(), scores.copy())
+    for temperature in np.geomspace(cooling.hot, cooling.cold, cooling.moves):
+        proposals, movers = random_neighbours(rng, domain, rows)
+        new = objective.score(proposals)
+        gain = new - scores[movers]
+        accept = np.log(rng.random(len(movers))) < gain / temperature
+        rows[movers[accept]], scores[movers[accept]] = proposals[accept], new[accept]
+        better = scores > best.scores
+        best.rows[better], best.scores[better] = rows[better], scores[better]
+    return best_of(best, len(best.scores))
+
+
+def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> tuple[Ints, Ints]:
+    """One permitted neighbour of each row that has any, uniformly; and the indices of those rows."""
+    around, owner = domain.neighbours(rows)
+    keep = domain.permitted(around)
+    around, owner = around[keep], owner[keep]
+    chosen = _leading(owner, rng.random(len(owner)), 1)
+    return around[chosen], owner[chosen]

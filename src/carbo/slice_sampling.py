@@ -1,0 +1,133 @@
+"""Univariate slice sampling with doubling (Neal 2003, Annals of Statistics 31:705): figures 4, 5 and 6.
+
+The sampler asks one question, is log f(x) above a level?, and a density may answer it without being
+evaluated (see `Density.quick`). Bracket ends lie on the lattice origin + j * width with integer j, so that
+the acceptance test meets the very points the doubling visited, and no point is evaluated twice.
+
+Notation
+    x0, x1  current and new point
+    level   log of the auxiliary height y: the slice is {x: log f(x) > level}
+    lo, hi  integer lattice positions of the bracket's ends
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+class Density(Protocol):
+    """A log density of one real variable, -inf outside the closed interval `support`."""
+
+    support: tuple[float, float]
+
+    def value(self, x: float) -> float:
+        """log f(x), exactly."""
+
+    def quick(self, x: float, level: float) -> bool | None:
+        """Whether log f(x) > level where that is known without evaluating anything, else None."""
+
+    def above(self, x: float, level: float) -> bool:
+        """Whether log f(x) > level: is x inside the slice?"""
+
+
+class Bracket(NamedTuple):
+    """The interval from `origin + lo * width` to `origin + hi * width`."""
+
+    origin: float
+    width: float
+    lo: int
+    hi: int
+
+    def at(self, j: int) -> float:
+        return self.origin + j * self.width
+
+
+class Draw(NamedTuple):
+    """A point and its log density."""
+
+    x: float
+    log_f: float
+
+
+def update(rng: np.random.Generator, current: Draw, density: Density, width: float, doublings: int) -> Draw:
+    """One transition that leaves the density invariant. `current.log_f` must be density.value(current.x)."""
+    level = current.log_f - rng.exponential()
+    bracket = double(rng, current.x, level, density, Bracket(0.0, width, 0, 1), doublings)
+    return shrink(rng, current, level, density, bracket)
+
+
+def either_above(density: Density, a: float, b: float, level: float) -> bool:
+    """Is a or b inside the slice? Evaluates as few of the two as decide it."""
+    known_a, known_b = density.quick(a, level), density.quick(b, level)
+    if known_a or known_b:
+        return True
+    return (known_a is None and density.above(a, level)) or (known_b is None and density.above(b, level))
+
+
+def double(
+    rng: np.random.Generator, x0: float, level: float, density: Density, unit: Bracket, doublings: int
+) -> Bracket:
+    """Figure 4: an interval around x0, doubled to a random side until both ends are outside the slice."""
+    bracket = unit._replace(origin=x0 - unit.width * rng.random())
+    for _ in range(doublings):
+        if not either_above(density, bracket.at(bracket.lo), bracket.at(bracket.hi), level):
+            break
+        size = bracket.hi - bracket.lo
+        left = rng.random() < 0.5
+        bracket = bracket._replace(lo=bracket.lo - size) if left else bracket._replace(hi=bracket.hi + size)
+    return bracket
+
+
+def shrink(rng: np.random.Generator, current: Draw, level: float, density: Density, bracket: Bracket) -> Draw:
+    """Figure 5: draw from the bracket, shrinking it towards x0, until a point of the slice is accepted."""
+    left, right = max(bracket.at(bracket.lo), density.support[0]), min(bracket.at(bracket.hi), density.support[1])
+    while right - left > 1e-12 * (1.0 + abs(current.x)):
+        x1 = left + rng.random() * (right - left)
+        if density.above(x1, level) and acceptable(current.x, x1, level, density, bracket):
+            return Draw(x1, density.value(x1))
+        if x1 < current.x:
+            left = x1
+        else:
+            right = x1
+    return current
+
+
+def acceptable(x0: float, x1: float, level: float, density: Density, bracket: Bracket) -> bool:
+    """Figure 6: could the doubling that started at x0 have started at x1?"""
+    lo, hi, differ = bracket.lo, bracket.hi, False
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        cut = bracket.at(middle)
+        differ = differ or ((x0 < cut) != (x1 < cut))
+        if x1 < cut:
+            hi = middle
+        else:
+            lo = middle
+        if differ and not either_above(density, bracket.at(lo), bracket.at(hi), level):
+            return False
+    return True
+
+
+class Function:
+    """A density from a plain function, each point evaluated once."""
+
+    def __init__(self, log_f: Callable[[float], float], support: tuple[float, float] = (-math.inf, math.inf)) -> None:
+        self._log_f, self.support = log_f, support
+        self._seen: dict[float, float] = {}
+
+    def value(self, x: float) -> float:
+        if not self.support[0] <= x <= self.support[1]:
+            return -math.inf
+        if x not in self._seen:
+            self._seen[x] = self._log_f(x)
+        return self._seen[x]
+
+    def quick(self, x: float, level: float) -> bool | None:
+        return self._seen[x] > level if x in self._seen else None
+
+    def above(self, x: float, level: float) -> bool:
+        return self.value(x) > level
