@@ -17,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
-from carbo.ensemble import Ensemble, Recombined
+from carbo.ensemble import Around, Ensemble, Recombined
 from carbo.graph import Floats, Ints
-from carbo.kernel import Product
 
 Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
@@ -34,9 +33,14 @@ def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
 
 
 def log_expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
-    """log of the EI averaged over samples, exact to rounding for any z."""
-    z = (best[:, None] - mu) / sd
-    return np.asarray(logsumexp(log_h(z) + np.log(sd), axis=0) - np.log(len(mu)))
+    """log of the EI averaged over samples, exact to rounding for any z; only where EI is tiny are logarithms summed."""
+    plain = expected_improvement(mu, sd, best)
+    tiny = plain < 1e-100
+    out = np.log(np.where(tiny, 1.0, plain))
+    if tiny.any():
+        z = (best[:, None] - mu[:, tiny]) / sd[:, tiny]
+        out[tiny] = logsumexp(log_h(z) + np.log(sd[:, tiny]), axis=0) - np.log(len(mu))
+    return np.asarray(out)
 
 
 def log_h(z: Floats) -> Floats:
@@ -147,11 +151,18 @@ class Pointwise(NamedTuple):
 
     def score(self, rows: Ints) -> Floats:
         """Exact scores, (N,)."""
-        parts = [self._score(rows[i : i + 1024]) for i in range(0, len(rows), 1024)]
+        return self._in_pieces(rows, False)
+
+    def rough(self, rows: Ints) -> Floats:
+        """Scores good to about three digits, computed in float32."""
+        return self._in_pieces(rows, True)
+
+    def _in_pieces(self, rows: Ints, rough: bool) -> Floats:
+        parts = [self._score(rows[i : i + 1024], rough) for i in range(0, len(rows), 1024)]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _score(self, rows: Ints) -> Floats:
-        mu, sd = self.ensemble.predict(rows)
+    def _score(self, rows: Ints, rough: bool) -> Floats:
+        mu, sd = self.ensemble.predict(rows, rough)
         return self._with_penalty(self.function(mu, sd, self.best), rows)
 
     def _with_penalty(self, scores: Floats, rows: Ints) -> Floats:
@@ -161,13 +172,31 @@ class Pointwise(NamedTuple):
         """Upper bounds at recombined rows, (len(starts),); +inf where the score has none."""
         if not self.rises_with_sd:
             return np.full(len(starts), np.inf)
-        mu = self.ensemble.mu_recombined(starts)
-        rows = starts.rows(np.arange(len(starts) if self.ensemble.varies else 1))
-        return self.function(mu, np.sqrt(self.ensemble.prior_variance(rows)), self.best)
+        mu, sd = self.ensemble.spread(starts)
+        return self.function(mu, sd, self.best)
 
-    def bound_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> Floats:
-        """Upper bounds at rows that differ in one variable from parents[owner]; +inf where the score has none."""
-        if not self.rises_with_sd or not isinstance(self.ensemble.kernel, Product):
-            return np.full(len(rows), np.inf)
-        mu = self.ensemble.mu_swapped(self.ensemble.covariances(parents), parents, rows, owner)
-        return self.function(mu, np.sqrt(self.ensemble.prior_variance(rows)), self.best)
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
+        """Scores of rows that each differ in one variable from parents[owner], with bounds."""
+        return Neighbours(self, rows, self.ensemble.around(parents, rows, owner))
+
+
+class Neighbours(NamedTuple):
+    """`search.Neighbours` of an acquisition."""
+
+    of: Pointwise
+    rows: Ints
+    known: Around
+
+    def bounds(self) -> Floats:
+        if not self.of.rises_with_sd:
+            return np.full(len(self.rows), np.inf)
+        return self.of.function(self.known.mu, np.sqrt(self.known.prior_variance), self.of.best)
+
+    def sharpen(self, index: Ints) -> Floats:
+        if not self.of.rises_with_sd:
+            return np.full(len(index), np.inf)
+        return self.of.function(self.known.mu[:, index], self.known.sd_bound(index), self.of.best)
+
+    def score(self, index: Ints) -> Floats:
+        scores = self.of.function(self.known.mu[:, index], self.known.sd(index), self.of.best)
+        return self.of._with_penalty(scores, self.rows[index])

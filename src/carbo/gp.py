@@ -86,15 +86,20 @@ class Head(NamedTuple):
     g: Floats
 
 
-def eliminate(C11: Floats, A: Floats, r1: Floats) -> Head | None:
-    """Eliminate observations with covariance C11 (n1, n1) and residuals r1; None when C11 is not positive definite."""
-    L, info = lapack.dpotrf(C11, lower=1, clean=0)
+def eliminate(C11: Floats, A: Floats, r1: Floats, H: Floats) -> Head | None:
+    """Eliminate observations with covariance C11 (n1, n1) and residuals r1; None when C11 is not positive definite.
+
+    All arrays are in Fortran order; C11 and A are overwritten, and H (n2, n2) is where the result's H is written.
+    """
+    L, info = lapack.dpotrf(C11, lower=1, clean=0, overwrite_a=1)
     if info != 0:
         return None
-    W = blas.dtrsm(1.0, L, A, lower=1)
     v, _ = lapack.dtrtrs(L, r1, lower=1)
     own = Fit(-float(np.log(L.diagonal()).sum()), -0.5 * float(v @ v))
-    return Head(own, blas.dsyrk(1.0, W, trans=1, lower=1), v @ W)
+    if A.shape[1] == 0:
+        return Head(own, H, np.empty(0))
+    W = blas.dtrsm(1.0, L, A, lower=1, overwrite_b=1)
+    return Head(own, blas.dsyrk(1.0, W, beta=0.0, c=H, trans=1, lower=1, overwrite_c=1), v @ W)
 
 
 def fit(C: Floats, r: Floats) -> Fit:

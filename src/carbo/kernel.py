@@ -27,11 +27,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from carbo.graph import Floats, Ints, Spectrum, Table, table
 
 FLOOR = 1e-30
 """Smallest entry of a table in the product kernel, so that a factor can always be divided out again."""
+PRODUCT_FLOOR = 1e-100
+"""Smallest entry of a product of tables: nothing to a covariance, and far from the slow subnormal numbers."""
+
+
+DENSE_COLUMNS = 1024
+"""One-hot rows wider than this are multiplied as sparse matrices."""
 
 
 class Scales(NamedTuple):
@@ -49,11 +56,12 @@ class Coordinate(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Signal covariance S whose entries between unequal `labels` are proportional to t(theta), the others fixed."""
+    """Signal covariance w * P, P's entries between unequal values of variable `index` proportional to t(theta)."""
 
     t: Callable[[float], float]
-    labels: Ints
-    S: Floats
+    index: int
+    P: Floats
+    w: float
 
 
 class Curve(NamedTuple):
@@ -77,11 +85,14 @@ class Kernel(Protocol):
     def parts(self, scales: Scales, X: Ints) -> Floats:
         """(P, n, n)."""
 
+    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:
+        """The parts, built anew where that is cheap: swaps accumulate rounding."""
+
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
         """The signal covariance as a function of coordinate `at`, all else fixed."""
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        """The parts after coordinate `at` has moved to theta."""
+        """The parts after coordinate `at` has moved to theta; `parts` itself may be overwritten."""
 
     def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
         """Per summed quantity (log product, power sums), a table (m_i, n) for each variable."""
@@ -120,15 +131,21 @@ def square(t: Table, x: Ints) -> Floats:
     return np.asarray(t.columns(x)[x])
 
 
+def one_hot(sizes: Ints, rows: Ints) -> Floats | sparse.csr_array:
+    """H (N, M): column offset_i + v is one where variable i has value v; sparse where it is wide."""
+    columns, width = rows + (np.cumsum(sizes) - sizes), int(np.sum(sizes))
+    if width > DENSE_COLUMNS:
+        pointers = np.arange(0, columns.size + 1, columns.shape[1])
+        return sparse.csr_array((np.ones(columns.size), columns.reshape(-1), pointers), (len(rows), width))
+    H = np.zeros((len(rows), width))
+    H[np.arange(len(rows))[:, None], columns] = 1.0
+    return H
+
+
 def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Floats:
-    """Covariances between rows (N, d) and observations X (n, d), (N, n): plain, for few rows."""
-    sums = []
-    for quantity in kernel.tables(scales, X):
-        total = np.zeros((len(rows), len(X)))
-        for i, columns in enumerate(quantity):
-            total += columns[rows[:, i]]
-        sums.append(total)
-    return kernel.combine(sums, scales, w)
+    """Covariances between rows (N, d) and observations X (n, d), (N, n)."""
+    H = one_hot(np.array([s.size for s in kernel.spectra]), rows)
+    return kernel.combine([np.asarray(H @ np.concatenate(q)) for q in kernel.tables(scales, X)], scales, w)
 
 
 def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
@@ -153,16 +170,16 @@ class Product:
         return np.maximum(square(diffusion(self.spectra[i], log_beta), x), FLOOR)
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
-        P = np.ones((len(X), len(X)))
-        for i in range(len(self.spectra)):
-            P *= self._factor(i, scales.log_beta[i], X[:, i])
-        return P[None]
+        return np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None]
+
+    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:  # noqa: ARG002
+        return self.parts(scales, X)
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
         i, s, x = at.index, self.spectra[at.index], X[:, at.index]
         if s.kind == "complete":
             lam, size = float(s.lam[-1]), s.size
-            return Split(lambda log_beta: max(unequal(lam, size, log_beta), FLOOR), x, parts[0] * w[0])
+            return Split(lambda log_beta: max(unequal(lam, size, log_beta), FLOOR), i, parts[0], float(w[0]))
         rest = parts[0] * w[0] / self._factor(i, scales.log_beta[i], x)
 
         def fill(log_beta: float, out: Floats) -> None:
@@ -171,11 +188,16 @@ class Product:
         return Curve(fill)
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        i, s, x = at.index, self.spectra[at.index], X[:, at.index]
+        s, x, now = self.spectra[at.index], X[:, at.index], float(scales.log_beta[at.index])
         if s.kind == "complete":
-            ratio = self._rho(s, theta) / self._rho(s, scales.log_beta[i])
-            return parts * square(Table("complete", s.size, np.array([1.0, ratio])), x)
-        return parts * (self._factor(i, theta, x) / self._factor(i, scales.log_beta[i], x))
+            ratio = self._rho(s, theta) / self._rho(s, now)
+            rows = Table("complete", s.size, np.array([1.0, ratio])).columns(x)
+        else:
+            new, old = diffusion(s, theta).columns(x), diffusion(s, now).columns(x)
+            rows = np.maximum(new, FLOOR) / np.maximum(old, FLOOR)
+        for i in range(0, len(x), 32):  # in pieces that need no fresh pages
+            parts[0, i : i + 32] *= rows[x[i : i + 32]]
+        return np.maximum(parts, PRODUCT_FLOOR, out=parts)
 
     @staticmethod
     def _rho(s: Spectrum, log_beta: float) -> float:
@@ -208,7 +230,7 @@ class Orders:
 
     @property
     def size(self) -> int:
-        return self.highest + self.product
+        return self.highest + int(self.product)
 
     def coordinates(self) -> list[Coordinate]:
         some = [(i, s) for i, s in enumerate(self.spectra) if s.size > 1]
@@ -222,7 +244,7 @@ class Orders:
 
     def norms(self, r: Floats) -> Floats:
         """(P,) e_q(r) for each order, one for the product: what makes each part's mean diagonal one."""
-        return np.append(symmetric(r, self.highest), np.ones(self.product))
+        return np.append(symmetric(r, self.highest), np.ones(int(self.product)))
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         n, r = len(X), self._r(scales)
@@ -235,6 +257,9 @@ class Orders:
             full *= (1.0 + a) / (1.0 + r[i])
         raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
         return raw / _safe(self.norms(r))[:, None, None]
+
+    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:  # noqa: ARG002
+        return parts
 
     def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
         """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carbo import gp, priors
 from carbo import slice_sampling as slicing
@@ -30,11 +31,42 @@ Interval = tuple[float, float]
 LogDensity = Callable[[float], float]
 
 
-class Data(NamedTuple):
+class Grouping(NamedTuple):
+    """The observations by their value of one variable: the commonest value's first."""
+
+    order: Ints  # (n,)
+    first: int  # how many have the commonest value
+    differ: NDArray[np.bool_] | None  # (m, m) unequal values among the m others; None where they are all equal
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
     """Observations: integer rows X (n, d) and standardised values y (n,), n >= 1."""
 
     X: Ints
     y: Floats
+    _groupings: dict[int, Grouping] = field(default_factory=dict, repr=False)
+    _scratch: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    def scratch(self, name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
+        """An uninitialised array of at most n x n numbers, the same memory each time: fresh pages cost more than
+        the arithmetic on them.
+        """
+        n = len(self.y)
+        if name not in self._scratch:
+            self._scratch[name] = np.empty(n * n, dtype=dtype)
+        return self._scratch[name][: math.prod(shape)].reshape(shape)
+
+    def grouping(self, i: int) -> Grouping:
+        """By variable i; kept, since a draw asks for it every sweep."""
+        if i not in self._groupings:
+            x = self.X[:, i]
+            first = x == np.bincount(x).argmax()
+            order = np.argsort(~first, kind="stable")
+            rest = x[order[np.count_nonzero(first) :]]
+            mixed = len(rest) > 0 and bool(np.any(rest != rest[0]))
+            self._groupings[i] = Grouping(order, len(x) - len(rest), rest[:, None] != rest if mixed else None)
+        return self._groupings[i]
 
 
 class Hyper(NamedTuple):
@@ -191,13 +223,17 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
 
 def covariance(parts: Floats, hyper: Hyper) -> Floats:
     """C at `hyper`, Fortran order."""
-    C = np.tensordot(np.exp(hyper.log_w), parts, 1).T
-    C.flat[:: len(C) + 1] += math.exp(hyper.log_noise)
-    return np.asfortranarray(C)
+    w = np.exp(hyper.log_w)
+    C = w[0] * parts[0]
+    for p in range(1, len(w)):
+        C += w[p] * parts[p]
+    C.reshape(-1)[:: len(C) + 1] += math.exp(hyper.log_noise)
+    return np.asarray(C.T)
 
 
 def sweep(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
     """One pass over every parameter (supplement B.1, steps 1 to 4)."""
+    state = state._replace(parts=model.kernel.refresh(state.parts, state.hyper.scales, data.X))
     state = update_mean(rng, state, model, data, sampling)
     for p in range(model.kernel.size):
         state = update_weight(rng, state, p, model, data, sampling)
@@ -267,8 +303,10 @@ def update_scale(
         prior, values = Prior(model.priors.log_relevance, model.priors.relevance_support), hyper.scales.log_relevance
     now = float(values[at.index])
     change = kernel.swap(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
-    r, noise = data.y - hyper.mean, math.exp(hyper.log_noise)
-    path = Eliminated(change, r, noise, now) if isinstance(change, Split) else Filled(change, r, noise)
+    if isinstance(change, Split):
+        path: Path = Eliminated(change, data, hyper)
+    else:
+        path = Filled(change, data.y - hyper.mean, math.exp(hyper.log_noise))
     theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling)
     if theta == now:
         return state
@@ -332,41 +370,48 @@ class Eliminated:
     """A complete graph's factor: only covariances between unequal values move, in proportion to t.
 
     The observations of the commonest value (index 1) are eliminated once: their block C11 never moves, and with
-    A = C12 / t the rest has the Schur complement D + t O - t^2 A' C11^-1 A, D and O its own blocks of equal and of
-    unequal values. Each evaluation then factors that smaller matrix alone.
+    t in units of its present value the rest has the Schur complement D + t O - t^2 C21 C11^-1 C12, D and O its own
+    entries of equal and of unequal values. Each evaluation then factors that smaller matrix alone.
     """
 
-    def __init__(self, change: Split, r: Floats, noise: float, now: float) -> None:
-        self.t, t_now = change.t, change.t(now)
-        labels, n = change.labels, len(r)
-        first = labels == np.bincount(labels).argmax()
-        order, n1 = np.argsort(~first, kind="stable"), int(np.count_nonzero(first))
-        C = change.S.reshape(-1).take(order[:, None] * n + order)
-        C.reshape(-1)[:: n + 1] += noise
-        self._head = gp.eliminate(C[:n1, :n1].T, C[n1:, :n1].T / t_now, r[order[:n1]])
-        rest = labels[order[n1:]]
-        self._r = r[order[n1:]]
-        self._D, self._O = C[n1:, n1:].T, None
-        if np.any(rest != rest[:1]):
-            differ = rest[:, None] != rest
-            self._O = np.asfortranarray(self._D * (differ / t_now))
-            self._D = self._D * ~differ
-        self._D = np.asfortranarray(self._D)
-        self._buffer, self._scratch = np.empty_like(self._D), np.empty_like(self._D)
+    def __init__(self, change: Split, data: Data, hyper: Hyper) -> None:
+        self.t, self._t_now = change.t, change.t(float(hyper.scales.log_beta[change.index]))
+        order, n1, differ = data.grouping(change.index)
+        n, m, nugget = len(order), len(order) - n1, math.exp(hyper.log_noise) / change.w  # C = w (P + nugget I)
+        one, rest, r = order[:n1], order[n1:], (data.y[order] - hyper.mean) / math.sqrt(change.w)
+
+        def block(name: str, a: Ints, b: Ints) -> Floats:
+            index = data.scratch("index", len(a), len(b), dtype=np.intp)
+            np.add((a * n)[:, None], b, out=index)
+            return change.P.reshape(-1).take(index, out=data.scratch(name, len(a), len(b)), mode="clip")
+
+        C11 = block("C11", one, one)
+        C11.reshape(-1)[:: n1 + 1] += nugget
+        H = data.scratch("H", m, m)
+        self._scale = gp.Fit(-0.5 * n * math.log(change.w), 0.0)
+        self._head = gp.eliminate(C11.T, block("C21", rest, one).T, r[:n1], H.T)
+        self._r = r[n1:]
+        self._D, self._H, self._O = block("D", rest, rest), H, None
+        self._D.reshape(-1)[:: m + 1] += nugget
+        if differ is not None:
+            self._O = np.multiply(self._D, differ, out=data.scratch("O", m, m))
+            self._D -= self._O
+        self._buffer, self._term = data.scratch("S", m, m), data.scratch("term", m, m)
 
     def fit(self, theta: float) -> gp.Fit | None:
         if self._head is None:
             return None
-        t = self.t(theta)
+        known = self._head.fit.plus(self._scale)
         if len(self._r) == 0:
-            return self._head.fit
-        np.multiply(self._head.H, -t * t, out=self._buffer)
+            return known
+        t = self.t(theta) / self._t_now  # in units of the current one
+        np.multiply(self._H, -t * t, out=self._buffer)
         self._buffer += self._D
         if self._O is not None:
-            np.multiply(self._O, t, out=self._scratch)
-            self._buffer += self._scratch
-        tail = gp.fit_in_place(self._buffer, self._r - t * self._head.g)
-        return None if tail is None else self._head.fit.plus(tail)
+            np.multiply(self._O, t, out=self._term)
+            self._buffer += self._term
+        tail = gp.fit_in_place(self._buffer.T, self._r - t * self._head.g)
+        return None if tail is None else known.plus(tail)
 
 
 class Conditional:
@@ -381,6 +426,8 @@ class Conditional:
         self._fits: dict[float, gp.Fit | None] = {}
         self._t: list[float] = []  # ascending, with the fits at those t
         self._known: list[gp.Fit] = []
+        self._level = math.nan
+        self._decided: dict[float, bool] = {}  # what is known to be above or below that level
         self._remember(now, fit)
 
     def slice(self, rng: np.random.Generator, sampling: Sampling) -> tuple[float, gp.Fit]:
@@ -400,7 +447,17 @@ class Conditional:
         return -math.inf if fit is None else fit.log_likelihood + self._prior.log_density(theta)
 
     def quick(self, theta: float, level: float) -> bool | None:
-        if theta in self._fits or not self._prior.support[0] <= theta <= self._prior.support[1]:
+        if level != self._level:
+            self._level, self._decided = level, {}
+        if theta in self._decided:
+            return self._decided[theta]
+        known = self._decide(theta, level)
+        if known is not None:
+            self._decided[theta] = known
+        return known
+
+    def _decide(self, theta: float, level: float) -> bool | None:
+        if theta in self._fits or not self.support[0] <= theta <= self.support[1]:
             return self.value(theta) > level
         t = self._path.t(theta)
         if t is None:
@@ -413,15 +470,10 @@ class Conditional:
         return False if high + prior < level - margin else None
 
     def above(self, theta: float, level: float) -> bool:
-        """Outside all known t the end of the support is evaluated first: it bounds all that lies before it."""
         known = self.quick(theta, level)
-        if known is not None:
-            return known
-        t = self._path.t(theta)
-        if t is not None and not self._t[0] < t < self._t[-1]:
-            self.value(self._prior.support[0 if t < self._t[0] else 1])
-            known = self.quick(theta, level)
-        return self.value(theta) > level if known is None else known
+        if known is None:
+            known = self._decided[theta] = self.value(theta) > level
+        return known
 
     def _remember(self, theta: float, fit: gp.Fit | None) -> None:
         self._fits[theta] = fit

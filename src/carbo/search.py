@@ -19,14 +19,34 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
+RESCORED = 3
+"""Rows scored exactly for each one that `select` returns."""
+
+
 class Objective(Protocol):
     """What is maximised."""
 
     def score(self, rows: Ints) -> Floats:
         """Exact scores."""
 
-    def bound_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> Floats:
-        """Upper bounds at rows that each differ in one variable from parents[owner]."""
+    def rough(self, rows: Ints) -> Floats:
+        """Scores to a few digits, faster."""
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
+        """Of rows that each differ in one variable from parents[owner]."""
+
+
+class Neighbours(Protocol):
+    """Scores of given rows, by index, and what bounds them from above."""
+
+    def bounds(self) -> Floats:
+        """Of all rows, cheap."""
+
+    def sharpen(self, index: Ints) -> Floats:
+        """Closer bounds of some rows, dearer, but still cheaper than scores."""
+
+    def score(self, index: Ints) -> Floats:
+        """Exact scores of some rows."""
 
 
 class Domain(NamedTuple):
@@ -51,21 +71,23 @@ def best_of(found: Found, count: int) -> Found:
 
 
 def select(objective: Objective, domain: Domain, rows: Callable[[Ints], Ints], bounds: Floats, count: int) -> Found:
-    """The `count` best permitted rows of a long list, exactly, scoring only those whose bound demands it.
+    """The `count` best permitted rows of a long list, scoring only those whose bound demands it.
 
-    `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored in order of
-    their bounds, in growing batches, until `count` scores stand above every bound that is left.
+    `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored roughly in order
+    of their bounds, in growing batches, until `count` scores stand above every bound that is left; the best few times
+    `count` of them are then scored exactly.
     """
     order = np.argsort(-bounds, kind="stable")
     best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)
     while done < len(order):
-        if len(best.scores) == count and best.scores[-1] >= bounds[order[done]]:
+        if len(best.scores) >= count and best.scores[count - 1] >= bounds[order[done]]:
             break
         some = rows(order[done : done + batch])
         some = some[domain.permitted(some)]
-        best = best_of(Found(np.concatenate([best.rows, some]), np.append(best.scores, objective.score(some))), count)
+        found = Found(np.concatenate([best.rows, some]), np.append(best.scores, objective.rough(some)))
+        best = best_of(found, RESCORED * count)
         done, batch = done + batch, min(2 * batch, 2048)
-    return best
+    return best_of(Found(best.rows, objective.score(best.rows)), count)
 
 
 def climb(objective: Objective, domain: Domain, starts: Found) -> Found:
@@ -88,24 +110,27 @@ def step(objective: Objective, domain: Domain, current: Found) -> Found:
     rows, owner = domain.neighbours(current.rows)
     keep = domain.permitted(rows)
     rows, owner = rows[keep], owner[keep]
-    bounds = objective.bound_neighbours(current.rows, rows, owner) if len(rows) else np.empty(0)
     best = Found(current.rows.copy(), current.scores.copy())
+    if not len(rows):
+        return best
+    near = objective.around(current.rows, rows, owner)
+    bounds = near.bounds()
     open_ = np.flatnonzero(bounds > best.scores[owner])
-    share = 4
-    while len(open_):
-        chosen = open_[_leading(owner[open_], bounds[open_], share)]
-        scores = objective.score(rows[chosen])
+    bounds[open_] = np.minimum(bounds[open_], near.sharpen(open_))
+    share = 3
+    while len(open_ := open_[bounds[open_] > best.scores[owner[open_]]]):
+        chosen = open_[leading(owner[open_], bounds[open_], share)]
+        scores = near.score(chosen)
         for j in np.argsort(scores, kind="stable"):
             v = owner[chosen[j]]
             if scores[j] > best.scores[v]:
                 best.scores[v], best.rows[v] = scores[j], rows[chosen[j]]
         open_ = np.setdiff1d(open_, chosen, assume_unique=True)
-        open_ = open_[bounds[open_] > best.scores[owner[open_]]]
-        share *= 4
+        share *= 2
     return best
 
 
-def _leading(owner: Ints, bounds: Floats, share: int) -> Ints:
+def leading(owner: Ints, bounds: Floats, share: int) -> Ints:
     """Positions of each owner's `share` highest bounds."""
     order = np.lexsort((-bounds, owner))
     sorted_owner = owner[order]
@@ -143,5 +168,5 @@ def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> t
     around, owner = domain.neighbours(rows)
     keep = domain.permitted(around)
     around, owner = around[keep], owner[keep]
-    chosen = _leading(owner, rng.random(len(owner)), 1)
+    chosen = leading(owner, rng.random(len(owner)), 1)
     return around[chosen], owner[chosen]

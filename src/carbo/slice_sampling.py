@@ -72,14 +72,16 @@ def double(
     rng: np.random.Generator, x0: float, level: float, density: Density, unit: Bracket, doublings: int
 ) -> Bracket:
     """Figure 4: an interval around x0, doubled to a random side until both ends are outside the slice."""
-    bracket = unit._replace(origin=x0 - unit.width * rng.random())
+    origin, width = x0 - unit.width * rng.random(), unit.width
+    lo, hi = unit.lo, unit.hi
     for _ in range(doublings):
-        if not either_above(density, bracket.at(bracket.lo), bracket.at(bracket.hi), level):
+        if not either_above(density, origin + lo * width, origin + hi * width, level):
             break
-        size = bracket.hi - bracket.lo
-        left = rng.random() < 0.5
-        bracket = bracket._replace(lo=bracket.lo - size) if left else bracket._replace(hi=bracket.hi + size)
-    return bracket
+        if rng.random() < 0.5:
+            lo -= hi - lo
+        else:
+            hi += hi - lo
+    return Bracket(origin, width, lo, hi)
 
 
 def shrink(rng: np.random.Generator, current: Draw, level: float, density: Density, bracket: Bracket) -> Draw:

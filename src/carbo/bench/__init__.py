@@ -1,0 +1,1 @@
+"""The laboratory: what carbo is measured with."""

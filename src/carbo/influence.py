@@ -1,0 +1,79 @@
+"""Which variables matter: Sobol' total effects of the posterior mean, one a posterior sample.
+
+Notation
+    f_s         posterior mean under sample s
+    T_i         total effect of variable i: E[(f(x) - f(x with x_i redrawn))^2] / (2 Var f(x)), x uniform (Jansen 1999)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo.ensemble import Ensemble
+from carbo.kernel import Orders
+from carbo.space import Space
+
+BASE_ROWS = 256
+
+
+class Influence(NamedTuple):
+    """Posterior mean and 10% and 90% quantiles of a variable's total effect: its share of the variation, 0 to 1.
+
+    Shares of variables that interact overlap, so they may add up to more than one.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Influence by variable, largest first, and the share of the variance at each order of interaction.
+
+    `orders` maps "1", "2", ... (and "all" for the full product) to shares; None where the kernel has no orders.
+    """
+
+    variables: dict[str, Influence]
+    orders: dict[str, float] | None
+
+    def __str__(self) -> str:
+        width = max(len("variable"), *(len(name) for name in self.variables))
+        lines = [f"{'variable':<{width}}  influence  (10% .. 90%)"]
+        for name, share in self.variables.items():
+            bar = "█" * round(30 * min(share.mean, 1.0))
+            lines.append(f"{name:<{width}}  {share.mean:9.3f}  ({share.low:.3f} .. {share.high:.3f})  {bar}".rstrip())
+        if self.orders is not None:
+            shares = ", ".join(f"{order}: {share:.0%}" for order, share in self.orders.items())
+            lines.append(f"variance by order of interaction: {shares}")
+        return "\n".join(lines)
+
+
+def influence(rng: np.random.Generator, model: Ensemble, space: Space) -> Relevance:
+    """The relevance report of a conditioned model."""
+    base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
+    f = model.mu(model.covariances(base))
+    variance = np.maximum(f.var(axis=1), 1e-300)
+    effects = np.zeros((space.dim, model.size))
+    for i in range(space.dim):
+        if space.sizes[i] > 1:
+            changed = base.copy()
+            changed[:, i] = other[:, i]
+            effects[i] = np.mean((f - model.mu(model.covariances(changed))) ** 2, axis=1) / (2.0 * variance)
+    low, high = np.quantile(effects, [0.1, 0.9], axis=1)
+    order = np.argsort(-effects.mean(axis=1), kind="stable")
+    shares = {space.names[i]: Influence(float(effects[i].mean()), float(low[i]), float(high[i])) for i in order}
+    return Relevance(shares, _orders(model))
+
+
+def _orders(model: Ensemble) -> dict[str, float] | None:
+    kernel = model.kernel
+    if not isinstance(kernel, Orders):
+        return None
+    w = np.array(model.w)
+    shares = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
+    names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
+    return dict(zip(names, shares.tolist(), strict=True))

@@ -1,0 +1,110 @@
+"""One call that runs the whole loop, in the manner of scipy.optimize and scikit-optimize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from carbo.errors import DataError, SpaceExhausted
+from carbo.optimizer import Optimizer
+from carbo.settings import Settings
+from carbo.space import Params, Space
+
+Callback = Callable[[OptimizeResult], Any]
+
+
+def minimize(  # noqa: PLR0913
+    fun: Callable[[Params], Any],
+    space: Space,
+    budget: int,
+    *,
+    seed: int | None = None,
+    preset: str = "default",
+    settings: Settings | Mapping[str, Any] | None = None,
+    initial: int | Iterable[Mapping[str, Any]] | None = None,
+    known: Iterable[tuple[Mapping[str, Any], Any]] = (),
+    callback: Callback | Sequence[Callback] = (),
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
+    replicate: bool | None = None,
+) -> OptimizeResult:
+    """Minimise fun(params) -> number with `budget` evaluations.
+
+    fun         returns a number; None, NaN or infinity is a failed evaluation
+    initial     how many random points come first, or the points to evaluate first
+    known       (params, value) pairs evaluated before; they cost no budget
+    callback    called with the result so far after every evaluation; StopIteration, or returning True, stops
+    catch       exceptions of fun that count as failed evaluations; any other ends the run and is raised
+    Returns an OptimizeResult with x (a dict), fun, nfev, x_iters, func_vals (NaN where failed), success, message,
+    space and optimizer. KeyboardInterrupt returns what there is, with success False.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}")
+    optimizer = _optimizer(space, seed, preset, settings, initial, replicate)
+    for params, value in known:
+        optimizer.tell(params, value)
+    callbacks = [callback] if callable(callback) else list(callback)
+    before = len(optimizer)
+    message, success = f"the budget of {budget} evaluations is used up", True
+    try:
+        while len(optimizer) - before < budget:
+            params = optimizer.ask()
+            optimizer.tell(params, _evaluate(fun, params, catch))
+            if any(_stops(one, optimizer, before) for one in callbacks):
+                message = "stopped by the callback"
+                break
+    except SpaceExhausted:
+        message = "every permitted point has been evaluated"
+    except KeyboardInterrupt:
+        message, success = "interrupted; the result holds all finished evaluations", False
+    return _result(optimizer, before, message, success)
+
+
+def _optimizer(
+    space: Space,
+    seed: int | None,
+    preset: str,
+    settings: Settings | Mapping[str, Any] | None,
+    initial: int | Iterable[Mapping[str, Any]] | None,
+    replicate: bool | None,
+) -> Optimizer:
+    if isinstance(initial, int):
+        changes = settings if isinstance(settings, Mapping) else {}
+        base = Optimizer(space, preset=preset, settings=settings).settings
+        settings = Settings.from_dict({**vars(base), **changes, "initial": initial})
+        initial = None
+    return Optimizer(space, seed=seed, preset=preset, settings=settings, initial=initial or (), replicate=replicate)
+
+
+def _evaluate(fun: Callable[[Params], Any], params: Params, catch: Any) -> Any:
+    try:
+        return fun(dict(params))
+    except catch:
+        return None
+
+
+def _stops(callback: Callback, optimizer: Optimizer, before: int) -> bool:
+    try:
+        return callback(_result(optimizer, before, "running", True)) is True
+    except StopIteration:
+        return True
+
+
+def _result(optimizer: Optimizer, before: int, message: str, success: bool) -> OptimizeResult:
+    best = optimizer.best
+    rows, values = optimizer.history()
+    result = OptimizeResult()
+    result.update(
+        x=best.params if best else None,
+        fun=best.value if best else np.nan,
+        nfev=len(optimizer) - before,
+        x_iters=rows,
+        func_vals=values,
+        success=success and best is not None,
+        message=message if best else f"{message}; no evaluation succeeded",
+        space=optimizer.space,
+        optimizer=optimizer,
+    )
+    return result

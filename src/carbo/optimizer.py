@@ -1,0 +1,389 @@
+"""The ask-and-tell optimiser. The only stateful class: data, pending rows, chains and a random generator.
+
+Notation
+    rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
+    y       standardised values of the evaluations that succeeded
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+from scipy.special import ndtr
+
+from carbo import ensemble as ens
+from carbo import posterior
+from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
+from carbo.graph import Floats, Ints
+from carbo.influence import Relevance, influence
+from carbo.kernel import Kernel, Orders, Product, Scales
+from carbo.posterior import Data, Hyper, Model, Priors
+from carbo.settings import Settings, preset
+from carbo.space import Params, Space, row_key
+from carbo.suggest import Question, propose, unseen
+
+STATE_VERSION = 1
+FAILURE_PRIORS = Priors(level="standard", noise="half-cauchy", beta="normal")
+FAILURE_SAMPLES = 3
+"""Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
+
+
+class Best(NamedTuple):
+    """The best evaluation so far."""
+
+    params: Params
+    value: float
+
+
+class Scale(NamedTuple):
+    """value = centre + unit * y."""
+
+    centre: float
+    unit: float
+
+
+class Optimizer:
+    """Bayesian optimisation of a function of discrete variables, one suggestion at a time; it minimises.
+
+    space       what may be suggested
+    seed        same seed, same data, same suggestions
+    preset      "default" (the best we know) or "paper" (COMBO as published)
+    settings    a whole `Settings`, or a mapping of some of its fields to change in the preset
+    initial     points to suggest first; random ones follow until `settings.initial` points are out
+    replicate   may an evaluated point be suggested again? Overrides the setting
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int | None = None,
+        preset: str = "default",
+        settings: Settings | Mapping[str, Any] | None = None,
+        initial: Iterable[Mapping[str, Any]] = (),
+        replicate: bool | None = None,
+    ) -> None:
+        if not isinstance(space, Space):
+            raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in one")
+        self.space = space
+        self.settings = resolve(preset, settings, replicate)
+        self._rng = np.random.default_rng(seed)
+        self._rows: list[Ints] = []
+        self._values: list[float] = []
+        self._pending: dict[bytes, Ints] = {}
+        self._queue: list[Ints] = list(space.encode_many(initial))
+        for row, feasible in zip(self._queue, space.feasible(np.array(self._queue)), strict=True):
+            if not feasible:
+                raise DataError(f"initial point {space.decode(row)}: expected one that the constraint permits")
+        self._chain: Hyper | None = None
+        self._failure_chain: Hyper | None = None
+        kernel = self._kernel()
+        self._model = Model(kernel, self.settings.priors)
+        self._failure_model = Model(kernel, FAILURE_PRIORS)
+
+    def _kernel(self) -> Kernel:
+        spectra = self.space.spectra(self.settings.graph_scale)
+        if self.settings.kernel == "product":
+            return Product(spectra)
+        active = sum(s.size > 1 for s in spectra)
+        return Orders(spectra, max(1, min(self.settings.highest_order, active)), self.settings.product_term)
+
+    # What has been seen
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def pending(self) -> list[Params]:
+        """Points asked for and not yet told."""
+        return [self.space.decode(row) for row in self._pending.values()]
+
+    @property
+    def best(self) -> Best | None:
+        """The smallest value told and where; None while nothing has succeeded."""
+        values = np.array(self._values)
+        if not np.isfinite(values).any():
+            return None
+        i = int(np.nanargmin(values))
+        return Best(self.space.decode(self._rows[i]), float(values[i]))
+
+    def history(self) -> tuple[list[Params], Floats]:
+        """Points and values in the order told; NaN where the evaluation failed."""
+        return [self.space.decode(row) for row in self._rows], np.array(self._values, dtype=np.float64)
+
+    # Ask and tell
+
+    @overload
+    def ask(self) -> Params: ...
+    @overload
+    def ask(self, n: int) -> list[Params]: ...
+    def ask(self, n: int | None = None) -> Params | list[Params]:
+        """The next point to evaluate, or a list of n different ones. They are pending until told.
+
+        Raises SpaceExhausted when not even one is left; a list may be shorter than n only for that reason.
+        """
+        if n is None:
+            return self.space.decode(self._suggest(1)[0])
+        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+            raise DataError(f"ask(n): expected a whole number >= 1, got {n!r}")
+        return [self.space.decode(row) for row in self._suggest(int(n))]
+
+    def _suggest(self, n: int) -> list[Ints]:
+        rows: list[Ints] = []
+        asker: _Asker | None = None
+        for _ in range(n):
+            try:
+                if self._queue:
+                    row = self._queue.pop(0)
+                elif len(self._rows) + len(self._pending) < self.settings.initial or not self._succeeded.any():
+                    row = unseen(self._rng, self.space, self._excluded())
+                else:
+                    asker = asker or self._asker()
+                    row = asker.next()
+            except SpaceExhausted:
+                if not rows:
+                    raise
+                break
+            self._pending[row_key(row)] = row
+            rows.append(row)
+        return rows
+
+    def tell(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any) -> None:
+        """Record one value, or a list of values for a list of points. Points need not have been asked for.
+
+        None, NaN and infinities are failed evaluations: never suggested again, and the model learns to stay away.
+        Raises DataError or SpaceError, and then records nothing.
+        """
+        if isinstance(params, Mapping):
+            points, values = [params], [value]
+        else:
+            points, values = list(params), _listed(value)
+            if len(points) != len(values):
+                raise DataError(f"tell: expected as many values as points, got {len(values)} and {len(points)}")
+        rows = [self.space.encode(p) for p in points]
+        numbers_ = [as_value(v) for v in values]
+        for row, number in zip(rows, numbers_, strict=True):
+            self._rows.append(row)
+            self._values.append(number)
+            self._pending.pop(row_key(row), None)
+
+    def forget(self, params: Mapping[str, Any]) -> None:
+        """Drop a pending point that will never be told; it may be suggested again."""
+        self._pending.pop(row_key(self.space.encode(params)), None)
+
+    # The model
+
+    @property
+    def _succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.isfinite(np.array(self._values, dtype=np.float64))
+
+    def _excluded(self) -> set[bytes]:
+        """Rows not to suggest: pending, failed, and evaluated unless replicates are wanted."""
+        seen = {row_key(r) for r, ok in zip(self._rows, self._succeeded, strict=True)
+                if not (ok and self.settings.replicate)}  # fmt: skip
+        return seen | self._pending.keys()
+
+    def _data(self) -> tuple[Data, Scale]:
+        ok = self._succeeded
+        values = np.array(self._values)[ok]
+        y, scale = standardise(values)
+        return Data(np.array(self._rows, dtype=np.intp)[ok], y), scale
+
+    def _asker(self) -> _Asker:
+        """Advances the chains by one draw and returns what can name rows, any number of them."""
+        data, _ = self._data()
+        self._chain, hypers = posterior.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
+        return _Asker(self, ens.build(self._model.kernel, hypers, data), data, self._failures(self._rng))
+
+    def _failures(self, rng: np.random.Generator) -> _Failures | None:
+        ok = self._succeeded
+        if ok.all():
+            return None
+        y, scale = standardise(1.0 - ok.astype(np.float64))
+        data = Data(np.array(self._rows, dtype=np.intp), y)
+        sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
+        self._failure_chain, hypers = posterior.draw(rng, self._failure_chain, self._failure_model, data, sampling)
+        return _Failures(ens.build(self._failure_model.kernel, hypers, data), scale)
+
+    def _look(self) -> tuple[ens.Ensemble, Scale]:
+        """The model as it stands, without moving the chain or the generator."""
+        if not self._succeeded.any():
+            raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
+        data, scale = self._data()
+        rng = copy.deepcopy(self._rng)
+        _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
+        return ens.build(self._model.kernel, hypers, data), scale
+
+    @overload
+    def predict(self, params: Mapping[str, Any]) -> tuple[float, float]: ...
+    @overload
+    def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    ) -> tuple[float, float] | tuple[Floats, Floats]:
+        """Posterior mean and standard deviation of the function (noise left out), averaged over the samples."""
+        single = isinstance(params, Mapping)
+        rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
+        model, scale = self._look()
+        mu, sd = model.predict(rows)
+        mean = mu.mean(axis=0)
+        std = np.sqrt(np.mean(sd**2 + (mu - mean) ** 2, axis=0))
+        means, stds = scale.centre + scale.unit * mean, scale.unit * std
+        return (float(means[0]), float(stds[0])) if single else (means, stds)
+
+    def relevance(self) -> Relevance:
+        """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
+        model, _ = self._look()
+        return influence(np.random.default_rng(0), model, self.space)
+
+    # Saving
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as JSON values; `from_state` gives an optimiser with the same next suggestions."""
+        return {
+            "version": STATE_VERSION,
+            "space": self.space.fingerprint(),
+            "settings": self.settings.to_dict(),
+            "generator": _generator_state(self._rng),
+            "rows": [row.tolist() for row in self._rows],
+            "values": [v if math.isfinite(v) else None for v in self._values],
+            "pending": [row.tolist() for row in self._pending.values()],
+            "queue": [row.tolist() for row in self._queue],
+            "chain": _hyper_state(self._chain),
+            "failure_chain": _hyper_state(self._failure_chain),
+        }
+
+    @classmethod
+    def from_state(cls, space: Space, state: Mapping[str, Any], settings: Settings | None = None) -> Self:
+        """Restore what `state` saved, over the same space (a constraint is code and is given again with it)."""
+        if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
+            version = state.get("version") if isinstance(state, Mapping) else type(state).__name__
+            raise StateError(f"state: expected version {STATE_VERSION}, got {version!r}; was it saved by this carbo?")
+        if state.get("space") != space.fingerprint():
+            raise StateError("state: expected one saved over this space, got another's; "
+                             "build the space with the same variables in the same order")  # fmt: skip
+        try:
+            restored = cls(space, settings=settings or Settings.from_dict(state["settings"]))
+            restored._rng.bit_generator.state = _generator_from(state["generator"])
+            restored._rows = [np.array(r, dtype=np.intp) for r in state["rows"]]
+            restored._values = [math.nan if v is None else float(v) for v in state["values"]]
+            pending = [np.array(r, dtype=np.intp) for r in state["pending"]]
+            restored._pending = {row_key(r): r for r in pending}
+            restored._queue = [np.array(r, dtype=np.intp) for r in state["queue"]]
+            restored._chain = _hyper_from(state["chain"])
+            restored._failure_chain = _hyper_from(state["failure_chain"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(
+                f"state: expected what Optimizer.state() returns, got something damaged ({error})"
+            ) from error
+        return restored
+
+
+class _Failures(NamedTuple):
+    """A Gaussian process on failure (1) and success (0), read as a probability (Rasmussen and Williams, 6.5)."""
+
+    model: ens.Ensemble
+    scale: Scale
+
+    def log_success(self, rows: Ints) -> Floats:
+        mu, sd = self.model.predict(rows)
+        noise = np.exp([h.log_noise for h in self.model.hypers])[:, None]
+        threshold = (0.5 - self.scale.centre) / self.scale.unit
+        return np.asarray(np.log(np.maximum(ndtr((threshold - mu) / np.sqrt(sd**2 + noise)).mean(axis=0), 1e-300)))
+
+
+class _Asker:
+    """Names rows one after another, each given fantasies at all that are pending."""
+
+    def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: _Failures | None) -> None:
+        self._owner, self._plain = owner, model
+        self._incumbent = data.X[int(np.argmin(data.y))]
+        self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
+
+    def next(self) -> Ints:
+        owner = self._owner
+        model = self._plain
+        if owner._pending:
+            model = model.extend(owner._rng, np.array(list(owner._pending.values())))
+        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty)
+        return propose(owner._rng, question)
+
+
+def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
+    """The settings that a preset's name, changes to it, and `replicate` come to."""
+    chosen = preset(name)
+    if isinstance(settings, Settings):
+        chosen = settings
+    elif isinstance(settings, Mapping):
+        chosen = Settings.from_dict(
+            {**{f.name: getattr(chosen, f.name) for f in dataclasses.fields(chosen)}, **settings}
+        )
+    elif settings is not None:
+        raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
+    return chosen if replicate is None else dataclasses.replace(chosen, replicate=bool(replicate))
+
+
+def standardise(values: Floats) -> tuple[Floats, Scale]:
+    """Zero mean and unit variance, for values of any size; a constant becomes zeros."""
+    largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
+    small = values / largest  # squares of 1e300 would overflow
+    centre, unit = float(np.mean(small)), float(np.std(small))
+    if unit <= 1e-14:
+        unit = 1.0
+    return (small - centre) / unit, Scale(centre * largest, unit * largest)
+
+
+def as_value(value: Any) -> float:
+    """A told value as a float, NaN for a failure. Raises DataError for what is no number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(()).item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise DataError(
+            f"value: expected a number, or None for a failed evaluation, got {value!r} ({type(value).__name__})"
+        )
+    number = float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def _listed(value: Any) -> list[Any]:
+    try:
+        return list(value)
+    except TypeError:
+        raise DataError(f"tell: expected a list of values for a list of points, got {value!r}") from None
+
+
+def _generator_state(rng: np.random.Generator) -> dict[str, Any]:
+    """Its 128-bit integers as text, which every JSON reader keeps exactly."""
+    state = dict(rng.bit_generator.state)
+    return {**state, "state": {k: str(v) for k, v in state["state"].items()}}
+
+
+def _generator_from(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
+
+
+def _hyper_state(hyper: Hyper | None) -> dict[str, Any] | None:
+    if hyper is None:
+        return None
+    return {
+        "mean": hyper.mean,
+        "log_noise": hyper.log_noise,
+        "log_w": hyper.log_w.tolist(),
+        "log_beta": hyper.scales.log_beta.tolist(),
+        "log_relevance": hyper.scales.log_relevance.tolist(),
+    }
+
+
+def _hyper_from(state: Mapping[str, Any] | None) -> Hyper | None:
+    if state is None:
+        return None
+    scales = Scales(np.array(state["log_beta"], dtype=np.float64), np.array(state["log_relevance"], dtype=np.float64))
+    return Hyper(float(state["mean"]), float(state["log_noise"]), np.array(state["log_w"], dtype=np.float64), scales)

@@ -1,0 +1,139 @@
+"""Every knob of the engine as one immutable value, and the two presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from carbo.errors import SettingsError
+from carbo.graph import Scale
+from carbo.posterior import Priors, Sampling
+
+KernelName = Literal["product", "orders"]
+Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
+Reference = Literal["observed", "posterior"]
+Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How suggestions are made. `dataclasses.replace(carbo.PAPER, acquisition="ucb")` gives a variant.
+
+    kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
+    highest_order   of the "orders" kernel; product_term adds the full product to it
+    graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
+    priors          see carbo.posterior.Priors
+    samples         posterior samples a suggestion; burn_in sweeps of a new chain; slice_width, doublings (Neal 2003)
+    acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
+                    (mu, sd, best) -> scores of arrays (S, N), (S, N), (S,) on the standardised scale, minimising
+    kappa           weight of the standard deviation in "ucb"
+    reference       improvement counts from the best value "observed", or from the best "posterior" mean at an
+                    evaluated point, which noise does not flatter
+    search          "local" (breadth-first), or the paper's three mixtures with simulated annealing
+    random_starts, spray_starts, spray_distance, climbers   where the search starts, and how many starts climb
+    exhaustive      spaces of at most this many points are scored whole
+    initial         points drawn at random before the model is asked
+    replicate       may a point be suggested again? For noisy functions
+    """
+
+    kernel: KernelName = "orders"
+    highest_order: int = 3
+    product_term: bool = False
+    graph_scale: Scale = "connectivity"
+    priors: Priors = Priors(level="standard", noise="half-cauchy", beta="normal")
+    samples: int = 10
+    burn_in: int = 100
+    slice_width: float = 1.0
+    doublings: int = 10
+    acquisition: Acquisition | Callable[..., Any] = "ei"
+    kappa: float = 2.0
+    reference: Reference = "posterior"
+    search: Search = "local"
+    random_starts: int = 2_000
+    spray_starts: int = 200
+    spray_distance: int = 2
+    climbers: int = 20
+    exhaustive: int = 4_096
+    initial: int = 20
+    replicate: bool = False
+
+    def __post_init__(self) -> None:
+        _one_of("kernel", self.kernel, get_args(KernelName))
+        _one_of("graph_scale", self.graph_scale, get_args(Scale))
+        _one_of("reference", self.reference, get_args(Reference))
+        _one_of("search", self.search, get_args(Search))
+        if not callable(self.acquisition):
+            _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
+        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "doublings": 0, "random_starts": 1, "spray_starts": 0,
+                 "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
+        for key, low in least.items():
+            value = getattr(self, key)
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise SettingsError(f"setting {key!r}: expected a whole number >= {low}, got {value!r}")
+        for key in ("slice_width", "kappa"):
+            value = getattr(self, key)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise SettingsError(f"setting {key!r}: expected a number > 0, got {value!r}")
+
+    @property
+    def sampling(self) -> Sampling:
+        return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values. Raises SettingsError for an acquisition that is a function: it cannot be written."""
+        if callable(self.acquisition):
+            raise SettingsError(
+                "setting 'acquisition': expected a name to write down, got a function; "
+                "pass the function again with settings= when the state is restored"
+            )
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """The inverse of to_dict. Raises SettingsError for a name it does not know."""
+        known, given = {f.name for f in dataclasses.fields(cls)}, dict(values)
+        for key in given:
+            if key not in known:
+                raise SettingsError(f"setting {key!r}: expected one of {', '.join(sorted(known))}")
+        if isinstance(given.get("priors"), Mapping):
+            given["priors"] = _priors(given["priors"])
+        return cls(**given)
+
+
+def _priors(values: Mapping[str, Any]) -> Priors:
+    known = {f.name for f in dataclasses.fields(Priors)}
+    for key in values:
+        if key not in known:
+            raise SettingsError(f"setting 'priors.{key}': expected one of {', '.join(sorted(known))}")
+    return Priors(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:
+    if value not in allowed:
+        raise SettingsError(
+            f"setting {key!r}: expected one of {', '.join(allowed)} {more}".rstrip() + f", got {value!r}"
+        )
+
+
+DEFAULT = Settings()
+"""The best we know: orders of interaction up to three, relevances with a Horseshoe prior, log EI."""
+
+PAPER = Settings(
+    kernel="product",
+    graph_scale="published",
+    priors=Priors(),
+    reference="observed",
+    random_starts=20_000,
+    spray_starts=20,
+)
+"""COMBO as published: product kernel, Horseshoe on beta, EI over 10 slice samples, 20,020 starts, 20 climbers."""
+
+PRESETS = {"default": DEFAULT, "paper": PAPER}
+
+
+def preset(name: str) -> Settings:
+    """The settings of that name. Raises SettingsError for any other."""
+    _one_of("preset", name, tuple(PRESETS))
+    return PRESETS[name]

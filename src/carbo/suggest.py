@@ -1,0 +1,217 @@
+"""One suggestion: the row where the acquisition is largest, never one that is excluded.
+
+posterior samples -> Ensemble -> acquisition -> starts -> local search -> row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo import acquisition as acq
+from carbo import search
+from carbo.ensemble import Ensemble, Recombined
+from carbo.errors import SpaceExhausted
+from carbo.graph import Floats, Ints
+from carbo.search import Found
+from carbo.settings import Settings
+from carbo.space import Bools, Space, row_keys
+
+HALVES = 50
+"""Half rows on each side of a block of recombined random starts."""
+FINITE = 256
+"""Rows among which the acquisitions that need a joint posterior choose, and minima are drawn."""
+
+
+class Question(NamedTuple):
+    """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row."""
+
+    space: Space
+    settings: Settings
+    ensemble: Ensemble
+    excluded: Set[bytes]
+    incumbent: Ints
+    penalty: Callable[[Ints], Floats] | None
+
+    def permitted(self, rows: Ints) -> Bools:
+        fresh = np.array([key not in self.excluded for key in row_keys(rows)], dtype=bool)
+        if self.space.constraint is not None and fresh.any():
+            fresh[fresh] = self.space.feasible(rows[fresh])
+        return fresh
+
+    @property
+    def domain(self) -> search.Domain:
+        return search.Domain(self.space.neighbours_many, self.permitted)
+
+
+def propose(rng: np.random.Generator, question: Question) -> Ints:
+    """The next row to evaluate, (d,). Raises SpaceExhausted when no permitted row is left."""
+    settings = question.settings
+    small = question.space.cardinality <= settings.exhaustive
+    candidates = remaining(question) if small else None
+    if settings.acquisition in ("kg", "thompson"):
+        return _from_finite(rng, question, candidates)
+    objective = pointwise(rng, question)
+    if candidates is not None:
+        return np.asarray(candidates[int(np.argmax(objective.score(candidates)))])
+    return np.asarray(maximise(rng, question, objective).rows[0])
+
+
+def remaining(question: Question) -> Ints:
+    """All permitted rows of a space small enough to list. Raises SpaceExhausted when there are none."""
+    rows = question.space.all_rows(question.settings.exhaustive)
+    rows = rows[question.permitted(rows)]
+    if not len(rows):
+        raise exhausted(question.space)
+    return rows
+
+
+def exhausted(space: Space) -> SpaceExhausted:
+    return SpaceExhausted(
+        f"space of {space.cardinality} points: expected one not yet evaluated or pending, found none; "
+        "stop here, widen the space, or allow repeats with replicate=True"
+    )
+
+
+def pointwise(rng: np.random.Generator, question: Question) -> acq.Pointwise:
+    """The acquisition that the settings name, as a score of rows."""
+    settings, ensemble = question.settings, question.ensemble
+    best = reference(question)
+    if callable(settings.acquisition):
+        return acq.Pointwise(ensemble, settings.acquisition, best, False, question.penalty)
+    if settings.acquisition == "ucb":
+        return acq.Pointwise(ensemble, acq.confidence_bound(settings.kappa), best, True, question.penalty)
+    if settings.acquisition == "mes":
+        minima = acq.draw_minima(rng, ensemble, _spread(rng, question), 8)
+        return acq.Pointwise(ensemble, acq.min_value_entropy(np.minimum(minima, best[:, None])), best, False,
+                             question.penalty)  # fmt: skip
+    return acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
+
+
+def reference(question: Question) -> Floats:
+    """(S,) the value each sample's improvement counts from."""
+    ensemble = question.ensemble
+    if question.settings.reference == "observed":
+        return np.asarray(ensemble.values.min(axis=1))
+    return np.asarray(ensemble.mu(ensemble.covariances(ensemble.X)).min(axis=1))
+
+
+def maximise(rng: np.random.Generator, question: Question, objective: acq.Pointwise) -> Found:
+    """The best rows found, best first, at least one. Raises SpaceExhausted when no permitted row turns up."""
+    settings, domain = question.settings, question.domain
+    found = starts(rng, question, objective)
+    if not len(found.rows):
+        found = _any_left(rng, question, objective)
+    if settings.search == "local":
+        return search.climb(objective, domain, found)
+    if settings.search == "local-or-anneal":
+        half = rng.permutation(len(found.scores))
+        one, two = (Found(found.rows[h], found.scores[h]) for h in (half[::2], half[1::2]))
+        return _together(search.climb(objective, domain, one), search.anneal(rng, objective, domain, two))
+    summits = search.climb(objective, domain, found)
+    if settings.search == "local-and-anneal":
+        return _together(summits, search.anneal(rng, objective, domain, found))
+    return _together(summits, search.anneal(rng, objective, domain, summits))
+
+
+def _together(one: Found, two: Found) -> Found:
+    both = Found(np.concatenate([one.rows, two.rows]), np.append(one.scores, two.scores))
+    return search.best_of(both, len(both.scores))
+
+
+def starts(rng: np.random.Generator, question: Question, objective: acq.Pointwise) -> Found:
+    """The best `climbers` of the random and the spray starts, with exact scores."""
+    space, settings = question.space, question.settings
+    spread = recombined(rng, space, settings.random_starts)
+    near = spray(rng, space, question.incumbent, settings.spray_starts, settings.spray_distance)
+    bounds = np.append(objective.bound_starts(spread), np.full(len(near), np.inf))
+
+    def rows(index: Ints) -> Ints:
+        far = index < len(spread)
+        out = np.empty((len(index), space.dim), dtype=np.intp)
+        out[far], out[~far] = spread.rows(index[far]), near[index[~far] - len(spread)]
+        return out
+
+    found = search.select(objective, question.domain, rows, bounds, settings.climbers)
+    if space.constraint is not None and len(found.rows) < settings.climbers:
+        more = space.random_rows(rng, 10 * settings.climbers)
+        more = more[question.permitted(more)]
+        found = _together(found, Found(more, objective.score(more)))
+        found = search.best_of(found, settings.climbers)
+    return found
+
+
+def recombined(rng: np.random.Generator, space: Space, count: int) -> Recombined:
+    """At least `count` uniform random rows (the constraint is checked later, on the promising ones alone)."""
+    blocks = -(-count // HALVES**2)
+    left, right = (rng.integers(0, space.sizes, size=(blocks, HALVES, space.dim)) for _ in range(2))
+    cut = rng.permuted(np.tile(np.arange(space.dim) < space.dim // 2, (blocks, 1)), axis=1)
+    return Recombined(left, right, cut)
+
+
+def spray(rng: np.random.Generator, space: Space, centre: Ints, count: int, distance: int) -> Ints:
+    """`count` random rows at one to `distance` edges from the centre (supplement C)."""
+    if count == 0:
+        return np.empty((0, space.dim), dtype=np.intp)
+    rows = np.tile(centre, (count, 1))
+    steps = rng.integers(1, distance + 1, size=count)
+    for k in range(distance):
+        walkers = np.flatnonzero(steps > k)
+        moves = space.moves(rows[walkers])
+        chosen = search.leading(moves.owner, rng.random(len(moves.owner)), 1)
+        rows[walkers[moves.owner[chosen]], moves.column[chosen]] = moves.value[chosen]
+    return rows
+
+
+def _any_left(rng: np.random.Generator, question: Question, objective: acq.Pointwise) -> Found:
+    """Some permitted row where the usual starts found none: a nearly used-up or tightly constrained space."""
+    row = unseen(rng, question.space, question.excluded)
+    return Found(row[None], objective.score(row[None]))
+
+
+def unseen(rng: np.random.Generator, space: Space, excluded: Set[bytes]) -> Ints:
+    """A random feasible row that is not excluded. Raises SpaceExhausted when none turns up."""
+    for count in (16, 256, 4_096):
+        rows = space.random_rows(rng, count)
+        for row, key in zip(rows, row_keys(rows), strict=True):
+            if key not in excluded:
+                return np.asarray(row)
+    if space.cardinality <= LISTABLE:
+        rows = space.all_rows(LISTABLE)
+        fresh = [row for row, key in zip(rows, row_keys(rows), strict=True) if key not in excluded]
+        if fresh:
+            return np.asarray(fresh[int(rng.integers(len(fresh)))])
+    raise exhausted(space)
+
+
+LISTABLE = 100_000
+"""Spaces of at most this many points are listed before they are called exhausted."""
+
+
+def _spread(rng: np.random.Generator, question: Question) -> Ints:
+    """A varied set of rows for joint draws: near the incumbent, the best evaluated, and random ones."""
+    space = question.space
+    near = spray(rng, space, question.incumbent, FINITE // 2, question.settings.spray_distance)
+    far = space.random_rows(rng, FINITE // 2)
+    return np.unique(np.concatenate([near, far]), axis=0)
+
+
+def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
+    """For acquisitions that need a joint posterior: the best of a finite set, the summits of log EI among it."""
+    if candidates is None or len(candidates) > FINITE:
+        log_ei = acq.Pointwise(question.ensemble, acq.log_expected_improvement, reference(question), True,
+                               question.penalty)  # fmt: skip
+        if candidates is None:
+            summits, spread = maximise(rng, question, log_ei).rows, _spread(rng, question)
+            candidates = np.unique(np.concatenate([summits, spread[question.permitted(spread)]]), axis=0)
+        else:
+            candidates = candidates[np.argsort(-log_ei.score(candidates), kind="stable")[:FINITE]]
+    if question.settings.acquisition == "kg":
+        scores = acq.knowledge_gradient(question.ensemble, candidates)
+    else:
+        scores = acq.thompson(rng, question.ensemble, candidates)
+    if question.penalty is not None:
+        scores = scores + question.penalty(candidates)
+    return np.asarray(candidates[int(np.argmax(scores))])

@@ -1,0 +1,277 @@
+"""Slow exact truths: dense matrix exponentials, sums over all subsets, inverses, quadrature, sixty decimal digits.
+
+Nothing here uses the package's arithmetic, only its names for graphs and scales.
+
+Notation
+    k       values of one variable; L (k, k) its graph's Laplacian
+    beta    (d,) one for each variable; r (d,) relevances; rows (n, d)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+
+import numpy as np
+from scipy import integrate, special, stats
+from scipy.linalg import expm
+
+from carbo import graph as graphs
+from carbo.graph import Floats, Graph, Ints, Scale
+
+# -- spaces ----------------------------------------------------------------------------------------------------------
+
+
+def random_weighted(rng: np.random.Generator, k: int) -> Graph:
+    """A connected graph with random weights."""
+    W = np.triu(rng.exponential(size=(k, k)) * (rng.random((k, k)) < 0.6), 1) + np.eye(k, k=1) * 0.1
+    return graphs.from_weights(W + W.T, k, "random")
+
+
+def random_graph(rng: np.random.Generator, largest: int = 5) -> Graph:
+    """Of any kind, 1 to `largest` values."""
+    makers: list[Callable[[int], Graph]] = [
+        graphs.complete,
+        graphs.path,
+        graphs.cycle,
+        lambda k: random_weighted(rng, k),
+    ]
+    return makers[int(rng.integers(4))](int(rng.integers(1, largest + 1)))
+
+
+def random_rows(rng: np.random.Generator, space: Sequence[Graph], n: int) -> Ints:
+    return np.asarray(rng.integers(0, [g.size for g in space], size=(n, len(space))), dtype=np.intp)
+
+
+def all_rows(space: Sequence[Graph]) -> Ints:
+    """Every vertex, in the order of the Kronecker product."""
+    return np.array(list(itertools.product(*(range(g.size) for g in space))), dtype=np.intp)
+
+
+# -- kernels ---------------------------------------------------------------------------------------------------------
+
+
+def laplacian(graph: Graph, scale: Scale) -> Floats:
+    """D - W, edge by edge; scaled so that the smallest non-zero eigenvalue is 2, unless as published."""
+    k = graph.size
+    W = np.zeros((k, k))
+    for a, b in itertools.combinations(range(k), 2):
+        if graph.weights is not None:
+            W[a, b] = graph.weights[a, b]
+        elif graph.kind == "complete":
+            W[a, b] = 1.0
+        else:
+            W[a, b] = float(b - a == 1 or (graph.kind == "cycle" and b - a == k - 1))
+    W += W.T
+    L = np.diag(W.sum(axis=1)) - W
+    if scale == "published" or k == 1:
+        return L
+    lam = np.linalg.eigvalsh(L)
+    return np.asarray(L * (2.0 / lam[lam > 1e-9].min()))
+
+
+def laplacian_of_path(k: int) -> Floats:
+    """D - W of a path, without the loop over pairs."""
+    W = np.eye(k, k=1) + np.eye(k, k=-1)
+    return np.asarray(np.diag(W.sum(axis=1)) - W)
+
+
+def unit(M: Floats) -> Floats:
+    """M scaled to mean diagonal one."""
+    return np.asarray(M * (len(M) / np.trace(M)))
+
+
+def factor(graph: Graph, scale: Scale, beta: float) -> Floats:
+    """exp(-beta L), of mean diagonal one: (k, k)."""
+    return unit(np.asarray(expm(-beta * laplacian(graph, scale))))
+
+
+def centred_factor(graph: Graph, scale: Scale, beta: float) -> Floats:
+    """The same without its constant mode: (k, k). Decay is counted from the slowest mode, or all would vanish."""
+    k = graph.size
+    if k == 1:
+        return np.zeros((1, 1))
+    L = laplacian(graph, scale)
+    slowest = float(np.linalg.eigvalsh(L)[1])
+    return unit(np.asarray(expm(-beta * (L - slowest * (np.eye(k) - 1.0 / k)))) - 1.0 / k)
+
+
+def product_graph_kernel(space: Sequence[Graph], scale: Scale, beta: Floats) -> Floats:
+    """exp of minus the Kronecker sum of all beta_i L_i, over every vertex, normalised per variable (paper eq. 5)."""
+    sizes = [g.size for g in space]
+    total = np.zeros((math.prod(sizes), math.prod(sizes)))
+    norm = 1.0
+    for i, g in enumerate(space):
+        L = beta[i] * laplacian(g, scale)
+        before, after = math.prod(sizes[:i]), math.prod(sizes[i + 1 :])
+        total += np.kron(np.kron(np.eye(before), L), np.eye(after))
+        norm *= float(np.trace(expm(-L))) / g.size
+    return np.asarray(expm(-total) / norm)
+
+
+def product_gram(space: Sequence[Graph], scale: Scale, beta: Floats, rows: Ints, others: Ints | None = None) -> Floats:
+    """prod_i T_i between rows and others, factor by factor."""
+    others = rows if others is None else others
+    K = np.ones((len(rows), len(others)))
+    for i, g in enumerate(space):
+        K *= factor(g, scale, float(beta[i]))[np.ix_(rows[:, i], others[:, i])]
+    return K
+
+
+def order_parts(space: Sequence[Graph], scale: Scale, beta: Floats, r: Floats, rows: Ints, highest: int) -> Floats:
+    """(highest + 1, n, n): each order as the sum over all subsets of that many variables, then the full product.
+
+    Every part is divided by its value at z = 1. Variables of one value take no part.
+    """
+    active = [i for i, g in enumerate(space) if g.size > 1]
+    a = {i: r[i] * centred_factor(space[i], scale, float(beta[i]))[np.ix_(rows[:, i], rows[:, i])] for i in active}
+    n = len(rows)
+    parts = []
+    for q in range(1, highest + 1):
+        total, norm = np.zeros((n, n)), 0.0
+        for subset in itertools.combinations(active, q):
+            total += np.prod([a[i] for i in subset], axis=0)
+            norm += math.prod(float(r[i]) for i in subset)
+        parts.append(total / norm if norm > 0 else total)
+    full = np.ones((n, n))
+    for i in active:
+        full *= (1.0 + a[i]) / (1.0 + r[i])
+    return np.stack([*parts, full])
+
+
+# -- Gaussian processes ----------------------------------------------------------------------------------------------
+
+
+def conditional(C: Floats, Ks: Floats, Kss: Floats, r: Floats) -> tuple[Floats, Floats]:
+    """Mean (N,) and covariance (N, N) of the latent function given residuals r, by the inverse; C includes noise."""
+    inverse = np.linalg.inv(C)
+    return Ks @ inverse @ r, Kss - Ks @ inverse @ Ks.T
+
+
+def log_normal_density(C: Floats, r: Floats) -> float:
+    return float(stats.multivariate_normal(np.zeros(len(r)), C).logpdf(r))
+
+
+def whiten(C: Floats, r: Floats) -> Floats:
+    """Independent standard normals if r ~ N(0, C)."""
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(C), r))
+
+
+# -- improvement -----------------------------------------------------------------------------------------------------
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+
+
+def log_h(z: float) -> float:
+    """log(phi(z) + z Phi(z)) from a hundred and fifty digits: power series near 0, continued fraction in the tail."""
+    with localcontext() as context:
+        context.prec = 150
+        x = Decimal(z)
+        log_phi = -x * x / 2 - (2 * PI).ln() / 2
+        if abs(x) <= 12:
+            term, total, n = x, x, 0
+            while abs(term) > Decimal("1e-120"):
+                n += 1
+                term *= x * x / (2 * n + 1)
+                total += term
+            phi = log_phi.exp()
+            return float((phi + x * (Decimal("0.5") + phi * total)).ln())
+        assert x < 0
+        v = -x
+        mills = v
+        for n in range(1500, 0, -1):  # Phi(-v) / phi(v) = 1 / (v + 1 / (v + 2 / (v + 3 / ...)))
+            mills = v + n / mills
+        return float(log_phi + (1 - v / mills).ln())
+
+
+def expected_improvement(mu: float, sd: float, best: float) -> float:
+    """By quadrature of max(best - f, 0)."""
+    low = mu - 40.0 * sd
+    if best <= low:
+        return 0.0
+    value, _ = integrate.quad(
+        lambda f: (best - f) * stats.norm.pdf(f, mu, sd),
+        low,
+        best,
+        points=[p for p in (mu - 3 * sd, mu, mu + 3 * sd) if low < p < best],
+        epsabs=0.0,
+        epsrel=1e-12,
+        limit=500,
+    )
+    return float(value)
+
+
+def expected_max(a: Floats, b: Floats) -> float:
+    """E max_i (a_i + b_i Z) by quadrature between all places where two lines cross."""
+    crossings = {-12.0, 12.0}
+    for i, j in itertools.combinations(range(len(a)), 2):
+        if b[i] != b[j]:
+            cut = float((a[j] - a[i]) / (b[i] - b[j]))
+            if abs(cut) < 12.0:
+                crossings.add(cut)
+    edges = sorted(crossings)
+    return math.fsum(
+        integrate.quad(lambda z: float(np.max(a + b * z)) * stats.norm.pdf(z), low, high, epsabs=1e-13)[0]
+        for low, high in itertools.pairwise(edges)
+    )
+
+
+# -- priors ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Law:
+    """A distribution on an interval, from the antiderivative of its density (up to a factor)."""
+
+    antiderivative: Callable[[Floats], Floats]
+    support: tuple[float, float]
+
+    def cdf(self, x: Floats) -> Floats:
+        low, high = (self.antiderivative(np.array(end)) for end in self.support)
+        return np.asarray((self.antiderivative(np.asarray(x)) - low) / (high - low))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """By bisection of the CDF."""
+        u = rng.random(count)
+        low, high = np.full(count, self.support[0]), np.full(count, self.support[1])
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < u
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)
+
+
+def horseshoe_law(tau: float, support: tuple[float, float]) -> Law:
+    """Of log x, for x with density proportional to log(1 + 2 tau^2 / x^2)."""
+    a = math.sqrt(2.0) * tau
+
+    def antiderivative(theta: Floats) -> Floats:
+        x = np.exp(theta)
+        return np.asarray(x * np.log1p((a / x) ** 2) + 2.0 * a * np.arctan(x / a))
+
+    return Law(antiderivative, support)
+
+
+def published_law(tau: float, support: tuple[float, float]) -> Law:
+    """Of theta with density proportional to log(1 + 2 tau^2 e^(-2 theta)): the same bound without its Jacobian."""
+    return Law(lambda theta: np.asarray(0.5 * special.spence(1.0 + 2.0 * tau**2 * np.exp(-2.0 * theta))), support)
+
+
+def half_cauchy_law(scale: float, support: tuple[float, float]) -> Law:
+    """Of log x, for half-Cauchy x."""
+    law = stats.halfcauchy(scale=scale)
+    return Law(lambda theta: np.asarray(law.cdf(np.exp(theta))), support)
+
+
+def gamma_law(shape: float, rate: float, support: tuple[float, float]) -> Law:
+    """Of log x, for Gamma x."""
+    law = stats.gamma(shape, scale=1.0 / rate)
+    return Law(lambda theta: np.asarray(law.cdf(np.exp(theta))), support)
+
+
+def normal_law(mean: float, sd: float, support: tuple[float, float]) -> Law:
+    law = stats.norm(mean, sd)
+    return Law(lambda x: np.asarray(law.cdf(x)), support)
