@@ -89,7 +89,7 @@ def draw_minima(rng: np.random.Generator, ensemble: Ensemble, rows: Ints, count:
 
 def thompson(rng: np.random.Generator, ensemble: Ensemble, rows: Ints) -> Floats:
     """Minus one joint posterior draw over rows under one random sample: its argmax is a Thompson draw."""
-    return -_joint_draws(rng, ensemble, int(rng.integers(ensemble.size)), rows, 1)[0]
+    return np.asarray(-_joint_draws(rng, ensemble, int(rng.integers(ensemble.size)), rows, 1)[0])
 
 
 def _joint_draws(rng: np.random.Generator, ensemble: Ensemble, s: int, rows: Ints, count: int) -> Floats:

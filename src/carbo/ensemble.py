@@ -24,9 +24,9 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from carbo import gp
+from carbo.conditional import Data, Hyper
 from carbo.graph import Floats, Ints
 from carbo.kernel import DENSE_COLUMNS, FLOOR, Kernel, Product, cross, diffusion, one_hot
-from carbo.posterior import Data, Hyper
 
 Covariances = Callable[[Ints, bool], Floats]
 """(index, few) -> covariances of those rows with the first FEW observations, perhaps in float32, or with all."""
@@ -48,7 +48,7 @@ class Recombined(NamedTuple):
 
     def __len__(self) -> int:
         B, R, _ = self.left.shape
-        return B * R * R
+        return int(B * R * R)
 
     def rows(self, index: Ints) -> Ints:
         """The rows of those indices, (len(index), d)."""
@@ -112,7 +112,7 @@ class Ensemble:
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""
-        return self.mean[:, None] + np.matmul(K, self.alpha[:, :, None].astype(K.dtype))[:, :, 0]
+        return np.asarray(self.mean[:, None] + np.matmul(K, self.alpha[:, :, None].astype(K.dtype))[:, :, 0])
 
     def sd(self, K: Floats, prior_variance: Floats) -> Floats:
         """Posterior standard deviation (S, N) given the first m observations, from covariances K (S, N, m).
@@ -153,7 +153,7 @@ class Ensemble:
             return np.concatenate(pieces, axis=1), np.sqrt(variance)
         B, R, d = starts.left.shape
         own = np.repeat(starts.cut, self._sizes, axis=1)[:, None]  # (B, 1, M)
-        H = [self.one_hot(half.reshape(B * R, d)).reshape(B, R, -1) for half in (starts.left, starts.right)]
+        H = [np.reshape(self.one_hot(half.reshape(B * R, d)), (B, R, -1)) for half in (starts.left, starts.right)]
         left, right = ((h * which).astype(np.float32) for h, which in zip(H, (own, ~own), strict=True))
         mu, explained = np.empty((self.size, B, R, R)), np.empty((self.size, B * R * R))
         for s, (T,) in enumerate(self._rough_tables):
@@ -274,7 +274,7 @@ def telling(data: Data) -> Ints:
     distance = np.min(np.count_nonzero(data.X[:, None] != data.X[chosen], axis=2), axis=1)
     while len(chosen) < min(FEW, len(data.y)):
         chosen.append(int(np.argmax(distance)))
-        distance = np.minimum(distance, np.count_nonzero(data.X != data.X[chosen[-1]], axis=1))
+        distance = np.minimum(distance, np.count_nonzero(data.X[chosen[-1]] != data.X, axis=1))
         distance[chosen] = -1
     rest = np.ones(len(data.y), dtype=bool)
     rest[chosen] = False

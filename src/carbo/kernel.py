@@ -49,17 +49,17 @@ class Scales(NamedTuple):
 
 
 class Coordinate(NamedTuple):
-    """One number the sampler updates: variable `index`'s beta or relevance."""
+    """One number the sampler updates: a variable's beta or relevance."""
 
     name: Literal["beta", "relevance"]
-    index: int
+    variable: int
 
 
 class Split(NamedTuple):
-    """Signal covariance w * P, P's entries between unequal values of variable `index` proportional to t(theta)."""
+    """Signal covariance w * P, P's entries between unequal values of one variable proportional to t(theta)."""
 
     t: Callable[[float], float]
-    index: int
+    variable: int
     P: Floats
     w: float
 
@@ -73,7 +73,9 @@ class Curve(NamedTuple):
 class Kernel(Protocol):
     """What the sampler and the search need of a kernel."""
 
-    spectra: tuple[Spectrum, ...]
+    @property
+    def spectra(self) -> tuple[Spectrum, ...]:
+        """One a variable."""
 
     @property
     def size(self) -> int:
@@ -150,7 +152,7 @@ def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Flo
 
 def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
     """Signal covariance of the observations, (n, n)."""
-    return np.einsum("p,pij->ij", w, kernel.parts(scales, X))
+    return np.asarray(np.einsum("p,pij->ij", w, kernel.parts(scales, X)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +172,13 @@ class Product:
         return np.maximum(square(diffusion(self.spectra[i], log_beta), x), FLOOR)
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
-        return np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None]
+        return np.asarray(np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None])
 
     def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:  # noqa: ARG002
         return self.parts(scales, X)
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
-        i, s, x = at.index, self.spectra[at.index], X[:, at.index]
+        i, s, x = at.variable, self.spectra[at.variable], X[:, at.variable]
         if s.kind == "complete":
             lam, size = float(s.lam[-1]), s.size
             return Split(lambda log_beta: max(unequal(lam, size, log_beta), FLOOR), i, parts[0], float(w[0]))
@@ -188,7 +190,7 @@ class Product:
         return Curve(fill)
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        s, x, now = self.spectra[at.index], X[:, at.index], float(scales.log_beta[at.index])
+        s, x, now = self.spectra[at.variable], X[:, at.variable], float(scales.log_beta[at.variable])
         if s.kind == "complete":
             ratio = self._rho(s, theta) / self._rho(s, now)
             rows = Table("complete", s.size, np.array([1.0, ratio])).columns(x)
@@ -207,7 +209,7 @@ class Product:
         return [[np.log(np.maximum(diffusion(s, scales.log_beta[i]).columns(X[:, i]), FLOOR))
                  for i, s in enumerate(self.spectra)]]  # fmt: skip
 
-    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
+    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
         K = np.exp(sums[0], out=sums[0])
         K *= K.dtype.type(w[0])
         return K
@@ -286,35 +288,35 @@ class Orders:
         return low, low_norms
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
-        A, norms, z = self._without(parts, scales, X, at.index)
+        A, norms, z = self._without(parts, scales, X, at.variable)
         low, low_norms = self._lower(A, norms)
         n = len(X)
 
         if at.name == "relevance":
             stack = np.concatenate([A, low * z]).reshape(2 * self.size, n * n)
 
-            def fill(log_r: float, out: Floats) -> None:
-                r = math.exp(log_r)
+            def fill(theta: float, out: Floats) -> None:
+                r = math.exp(theta)
                 scale = w / _safe(norms + r * low_norms)
                 np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
 
         else:
-            r = math.exp(scales.log_relevance[at.index])
+            r = math.exp(scales.log_relevance[at.variable])
             scale = w / _safe(norms + r * low_norms)
             rest, slope = np.tensordot(scale, A, 1), np.tensordot(r * scale, low, 1)
 
-            def fill(log_beta: float, out: Floats) -> None:
-                np.multiply(slope, square(centred(self.spectra[at.index], log_beta), X[:, at.index]), out=out)
+            def fill(theta: float, out: Floats) -> None:
+                np.multiply(slope, square(centred(self.spectra[at.variable], theta), X[:, at.variable]), out=out)
                 out += rest
 
         return Curve(fill)
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        A, norms, z = self._without(parts, scales, X, at.index)
+        A, norms, z = self._without(parts, scales, X, at.variable)
         low, low_norms = self._lower(A, norms)
-        r = math.exp(theta if at.name == "relevance" else scales.log_relevance[at.index])
+        r = math.exp(theta if at.name == "relevance" else scales.log_relevance[at.variable])
         if at.name == "beta":
-            z = square(centred(self.spectra[at.index], theta), X[:, at.index])
+            z = square(centred(self.spectra[at.variable], theta), X[:, at.variable])
         return (A + r * z * low) / _safe(norms + r * low_norms)[:, None, None]
 
     def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
@@ -338,7 +340,7 @@ class Orders:
         if self.product:
             full = np.exp(sums[self.highest], out=sums[self.highest])
             K += scale[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
-        return K
+        return np.asarray(K)
 
     def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
         if all(s.kind == "complete" for s in self.spectra):

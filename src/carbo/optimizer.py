@@ -19,17 +19,18 @@ from scipy.special import ndtr
 
 from carbo import ensemble as ens
 from carbo import posterior
+from carbo.conditional import Data, Hyper
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.kernel import Kernel, Orders, Product, Scales
-from carbo.posterior import Data, Hyper, Model, Priors
-from carbo.settings import Settings, preset
+from carbo.posterior import Model
+from carbo.settings import STANDARD, Settings, preset
 from carbo.space import Params, Space, row_key
 from carbo.suggest import Question, propose, unseen
+from carbo.threads import limited
 
 STATE_VERSION = 1
-FAILURE_PRIORS = Priors(level="standard", noise="half-cauchy", beta="normal")
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
 
@@ -85,7 +86,7 @@ class Optimizer:
         self._failure_chain: Hyper | None = None
         kernel = self._kernel()
         self._model = Model(kernel, self.settings.priors)
-        self._failure_model = Model(kernel, FAILURE_PRIORS)
+        self._failure_model = Model(kernel, STANDARD)
 
     def _kernel(self) -> Kernel:
         spectra = self.space.spectra(self.settings.graph_scale)
@@ -135,6 +136,10 @@ class Optimizer:
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
     def _suggest(self, n: int) -> list[Ints]:
+        with limited(len(self._rows)):
+            return self._suggest_rows(n)
+
+    def _suggest_rows(self, n: int) -> list[Ints]:
         rows: list[Ints] = []
         asker: _Asker | None = None
         for _ in range(n):
@@ -217,7 +222,8 @@ class Optimizer:
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
         data, scale = self._data()
         rng = copy.deepcopy(self._rng)
-        _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
+        with limited(len(data.y)):
+            _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
         return ens.build(self._model.kernel, hypers, data), scale
 
     @overload

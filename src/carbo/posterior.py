@@ -2,10 +2,7 @@
 
 Notation
     X       (n, d) integer rows; y (n,) standardised values
-    C       (n, n) covariance of y: sum_p w_p parts_p + noise * I
-    theta   the coordinate being updated, on its log scale
-    t       where C is affine in a function t of theta (a weight, the noise, rho of a complete graph):
-            -1/2 log det C is convex in t and -1/2 r'C^-1 r is concave, so chords bound both (`Conditional.quick`)
+    w       (P,) signal variances, the weights of the kernel's parts
 
 A sweep follows supplement B.1: mean, signal variances, noise, then beta (and relevances) in random order.
 """
@@ -13,69 +10,17 @@ A sweep follows supplement B.1: mean, signal variances, noise, then beta (and re
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbo import gp, priors
 from carbo import slice_sampling as slicing
+from carbo.conditional import Conditional, Data, Eliminated, Filled, Hyper, Interval, Path, Prior, Ray
 from carbo.errors import NumericalError
-from carbo.graph import Floats, Ints
-from carbo.kernel import Coordinate, Curve, Kernel, Scales, Split
-
-Interval = tuple[float, float]
-LogDensity = Callable[[float], float]
-
-
-class Grouping(NamedTuple):
-    """The observations by their value of one variable: the commonest value's first."""
-
-    order: Ints  # (n,)
-    first: int  # how many have the commonest value
-    differ: NDArray[np.bool_] | None  # (m, m) unequal values among the m others; None where they are all equal
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """Observations: integer rows X (n, d) and standardised values y (n,), n >= 1."""
-
-    X: Ints
-    y: Floats
-    _groupings: dict[int, Grouping] = field(default_factory=dict, repr=False)
-    _scratch: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
-
-    def scratch(self, name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
-        """An uninitialised array of at most n x n numbers, the same memory each time: fresh pages cost more than
-        the arithmetic on them.
-        """
-        n = len(self.y)
-        if name not in self._scratch:
-            self._scratch[name] = np.empty(n * n, dtype=dtype)
-        return self._scratch[name][: math.prod(shape)].reshape(shape)
-
-    def grouping(self, i: int) -> Grouping:
-        """By variable i; kept, since a draw asks for it every sweep."""
-        if i not in self._groupings:
-            x = self.X[:, i]
-            first = x == np.bincount(x).argmax()
-            order = np.argsort(~first, kind="stable")
-            rest = x[order[np.count_nonzero(first) :]]
-            mixed = len(rest) > 0 and bool(np.any(rest != rest[0]))
-            self._groupings[i] = Grouping(order, len(x) - len(rest), rest[:, None] != rest if mixed else None)
-        return self._groupings[i]
-
-
-class Hyper(NamedTuple):
-    """One setting of every parameter: constant mean, log noise variance, log signal variances (P,), scales."""
-
-    mean: float
-    log_noise: float
-    log_w: Floats
-    scales: Scales
+from carbo.graph import Floats
+from carbo.kernel import Coordinate, Kernel, Scales, Split
 
 
 @dataclass(frozen=True)
@@ -278,7 +223,7 @@ def update_weight(
         return priors.normal(theta, 0.0, model.priors.weight_sd)
 
     path = Ray(covariance(state.parts, state.hyper), data.y - state.hyper.mean, state.parts[p], now)
-    theta, fit = Conditional(path, Prior(prior, support), now, state.fit).slice(rng, sampling)
+    theta, fit = Conditional(path, Prior(prior, support), now, state.fit).slice(rng, sampling.width, sampling.doublings)
     log_w = state.hyper.log_w.copy()
     log_w[p] = theta
     return state._replace(hyper=state.hyper._replace(log_w=log_w), fit=fit)
@@ -288,7 +233,7 @@ def update_noise(rng: np.random.Generator, state: State, model: Model, data: Dat
     """Step 3."""
     hyper, prior = state.hyper, Prior(model.priors.log_noise, model.priors.noise_support)
     path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, np.eye(len(data.y)), hyper.log_noise)
-    theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling)
+    theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling.width, sampling.doublings)
     return state._replace(hyper=hyper._replace(log_noise=theta), fit=fit)
 
 
@@ -301,215 +246,20 @@ def update_scale(
         prior, values = Prior(model.priors.log_beta, model.priors.beta_support), hyper.scales.log_beta
     else:
         prior, values = Prior(model.priors.log_relevance, model.priors.relevance_support), hyper.scales.log_relevance
-    now = float(values[at.index])
+    now = float(values[at.variable])
     change = kernel.swap(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
     if isinstance(change, Split):
         path: Path = Eliminated(change, data, hyper)
     else:
         path = Filled(change, data.y - hyper.mean, math.exp(hyper.log_noise))
-    theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling)
+    theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling.width, sampling.doublings)
     if theta == now:
         return state
     parts = kernel.swapped(state.parts, hyper.scales, data.X, at, theta)
     values = values.copy()
-    values[at.index] = theta
+    values[at.variable] = theta
     scales = hyper.scales._replace(**{f"log_{at.name}": values})
     return state._replace(hyper=hyper._replace(scales=scales), parts=parts, fit=fit)
-
-
-class Prior(NamedTuple):
-    """A log density on a closed interval."""
-
-    log_density: LogDensity
-    support: Interval
-
-
-class Path(Protocol):
-    """The likelihood along one coordinate."""
-
-    def t(self, theta: float) -> float | None:
-        """Where the covariance is affine in t, that t; else None."""
-
-    def fit(self, theta: float) -> gp.Fit | None:
-        """The fit at theta; None where the covariance is not positive definite."""
-
-
-class Ray:
-    """C(theta) = C + (exp(theta) - exp(now)) * slope: a signal variance or the noise."""
-
-    def __init__(self, C: Floats, r: Floats, slope: Floats, now: float) -> None:
-        self._C, self._r, self._slope, self._t_now = C, r, slope, math.exp(now)
-        self._buffer = np.empty_like(C)
-
-    def t(self, theta: float) -> float:
-        return math.exp(theta)
-
-    def fit(self, theta: float) -> gp.Fit | None:
-        np.multiply(self._slope, self.t(theta) - self._t_now, out=self._buffer)
-        self._buffer += self._C
-        return gp.fit_in_place(self._buffer, self._r)
-
-
-class Filled:
-    """Any change of the signal covariance."""
-
-    def __init__(self, change: Curve, r: Floats, noise: float) -> None:
-        self._fill, self._r, self._noise = change.fill, r, noise
-        self._buffer = np.empty((len(r), len(r)), order="F")
-
-    def t(self, theta: float) -> None:
-        return None
-
-    def fit(self, theta: float) -> gp.Fit | None:
-        self._fill(theta, self._buffer)
-        self._buffer.T.reshape(-1)[:: len(self._r) + 1] += self._noise
-        return gp.fit_in_place(self._buffer, self._r)
-
-
-class Eliminated:
-    """A complete graph's factor: only covariances between unequal values move, in proportion to t.
-
-    The observations of the commonest value (index 1) are eliminated once: their block C11 never moves, and with
-    t in units of its present value the rest has the Schur complement D + t O - t^2 C21 C11^-1 C12, D and O its own
-    entries of equal and of unequal values. Each evaluation then factors that smaller matrix alone.
-    """
-
-    def __init__(self, change: Split, data: Data, hyper: Hyper) -> None:
-        self.t, self._t_now = change.t, change.t(float(hyper.scales.log_beta[change.index]))
-        order, n1, differ = data.grouping(change.index)
-        n, m, nugget = len(order), len(order) - n1, math.exp(hyper.log_noise) / change.w  # C = w (P + nugget I)
-        one, rest, r = order[:n1], order[n1:], (data.y[order] - hyper.mean) / math.sqrt(change.w)
-
-        def block(name: str, a: Ints, b: Ints) -> Floats:
-            index = data.scratch("index", len(a), len(b), dtype=np.intp)
-            np.add((a * n)[:, None], b, out=index)
-            return change.P.reshape(-1).take(index, out=data.scratch(name, len(a), len(b)), mode="clip")
-
-        C11 = block("C11", one, one)
-        C11.reshape(-1)[:: n1 + 1] += nugget
-        H = data.scratch("H", m, m)
-        self._scale = gp.Fit(-0.5 * n * math.log(change.w), 0.0)
-        self._head = gp.eliminate(C11.T, block("C21", rest, one).T, r[:n1], H.T)
-        self._r = r[n1:]
-        self._D, self._H, self._O = block("D", rest, rest), H, None
-        self._D.reshape(-1)[:: m + 1] += nugget
-        if differ is not None:
-            self._O = np.multiply(self._D, differ, out=data.scratch("O", m, m))
-            self._D -= self._O
-        self._buffer, self._term = data.scratch("S", m, m), data.scratch("term", m, m)
-
-    def fit(self, theta: float) -> gp.Fit | None:
-        if self._head is None:
-            return None
-        known = self._head.fit.plus(self._scale)
-        if len(self._r) == 0:
-            return known
-        t = self.t(theta) / self._t_now  # in units of the current one
-        np.multiply(self._H, -t * t, out=self._buffer)
-        self._buffer += self._D
-        if self._O is not None:
-            np.multiply(self._O, t, out=self._term)
-            self._buffer += self._term
-        tail = gp.fit_in_place(self._buffer.T, self._r - t * self._head.g)
-        return None if tail is None else known.plus(tail)
-
-
-class Conditional:
-    """Log density of one coordinate given all others, as `slicing.Density`.
-
-    Every evaluation is remembered. Where the covariance is affine in t(theta), the evaluations so far bound the
-    density everywhere else, and many of the sampler's questions are answered without a factorisation.
-    """
-
-    def __init__(self, path: Path, prior: Prior, now: float, fit: gp.Fit) -> None:
-        self._path, self._prior, self._now, self.support = path, prior, now, prior.support
-        self._fits: dict[float, gp.Fit | None] = {}
-        self._t: list[float] = []  # ascending, with the fits at those t
-        self._known: list[gp.Fit] = []
-        self._level = math.nan
-        self._decided: dict[float, bool] = {}  # what is known to be above or below that level
-        self._remember(now, fit)
-
-    def slice(self, rng: np.random.Generator, sampling: Sampling) -> tuple[float, gp.Fit]:
-        """One slice update from `now`: the new value and its fit."""
-        current = slicing.Draw(self._now, self.value(self._now))
-        theta = slicing.update(rng, current, self, sampling.width, sampling.doublings).x
-        fit = self._fits[theta]
-        assert fit is not None  # a point of the slice has a finite density
-        return theta, fit
-
-    def value(self, theta: float) -> float:
-        if not self._prior.support[0] <= theta <= self._prior.support[1]:
-            return -math.inf
-        if theta not in self._fits:
-            self._remember(theta, self._path.fit(theta))
-        fit = self._fits[theta]
-        return -math.inf if fit is None else fit.log_likelihood + self._prior.log_density(theta)
-
-    def quick(self, theta: float, level: float) -> bool | None:
-        if level != self._level:
-            self._level, self._decided = level, {}
-        if theta in self._decided:
-            return self._decided[theta]
-        known = self._decide(theta, level)
-        if known is not None:
-            self._decided[theta] = known
-        return known
-
-    def _decide(self, theta: float, level: float) -> bool | None:
-        if theta in self._fits or not self.support[0] <= theta <= self.support[1]:
-            return self.value(theta) > level
-        t = self._path.t(theta)
-        if t is None:
-            return None
-        low, high = bounds(t, self._t, self._known)
-        prior = self._prior.log_density(theta)
-        margin = 1e-8 * (1.0 + abs(level))
-        if low + prior > level + margin:
-            return True
-        return False if high + prior < level - margin else None
-
-    def above(self, theta: float, level: float) -> bool:
-        known = self.quick(theta, level)
-        if known is None:
-            known = self._decided[theta] = self.value(theta) > level
-        return known
-
-    def _remember(self, theta: float, fit: gp.Fit | None) -> None:
-        self._fits[theta] = fit
-        t = self._path.t(theta)
-        if t is not None and fit is not None:
-            at = bisect_left(self._t, t)
-            if at == len(self._t) or self._t[at] != t:
-                self._t.insert(at, t)
-                self._known.insert(at, fit)
-
-
-def bounds(t: float, ts: list[float], fits: list[gp.Fit]) -> Interval:
-    """Bounds on the log likelihood at t from those at ts (ascending).
-
-    Between two known points a convex function lies below their chord and above the neighbouring chords'
-    extensions; a concave one the other way round. Outside all known points only one side is known.
-    """
-    at = bisect_left(ts, t)
-    if at < len(ts) and ts[at] == t:
-        return fits[at].log_likelihood, fits[at].log_likelihood
-    chords = [j for j in (at - 2, at) if 0 <= j and j + 1 < len(ts)]  # pairs wholly on one side of t
-    convex_low, concave_high = -math.inf, math.inf
-    for j in chords:
-        share = (t - ts[j]) / (ts[j + 1] - ts[j])
-        convex_low = max(convex_low, _mix(fits[j].log_det_half, fits[j + 1].log_det_half, share))
-        concave_high = min(concave_high, _mix(fits[j].quad_half, fits[j + 1].quad_half, share))
-    convex_high, concave_low = math.inf, -math.inf
-    if 0 < at < len(ts):
-        share = (t - ts[at - 1]) / (ts[at] - ts[at - 1])
-        convex_high = _mix(fits[at - 1].log_det_half, fits[at].log_det_half, share)
-        concave_low = _mix(fits[at - 1].quad_half, fits[at].quad_half, share)
-    return convex_low + concave_low, convex_high + concave_high
-
-
-def _mix(a: float, b: float, share: float) -> float:
-    return a + (b - a) * share
 
 
 def _inside(x: float, interval: Interval) -> float:

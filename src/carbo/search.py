@@ -146,8 +146,11 @@ class Cooling(NamedTuple):
     cold: float = 0.01
 
 
+COOLING = Cooling()
+
+
 def anneal(
-    rng: np.random.Generator, objective: Objective, domain: Domain, starts: Found, cooling: Cooling = Cooling()
+    rng: np.random.Generator, objective: Objective, domain: Domain, starts: Found, cooling: Cooling = COOLING
 ) -> Found:
     """Simulated annealing from all starts in lockstep: a random neighbour each, kept by the Metropolis rule."""
     rows, scores = starts.rows.copy(), starts.scores.copy()

@@ -17,6 +17,10 @@ Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
 
+STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal")
+"""The default preset's priors."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How suggestions are made. `dataclasses.replace(carbo.PAPER, acquisition="ucb")` gives a variant.
@@ -42,7 +46,7 @@ class Settings:
     highest_order: int = 3
     product_term: bool = False
     graph_scale: Scale = "connectivity"
-    priors: Priors = Priors(level="standard", noise="half-cauchy", beta="normal")
+    priors: Priors = STANDARD
     samples: int = 10
     burn_in: int = 100
     slice_width: float = 1.0
@@ -107,7 +111,8 @@ def _priors(values: Mapping[str, Any]) -> Priors:
     for key in values:
         if key not in known:
             raise SettingsError(f"setting 'priors.{key}': expected one of {', '.join(sorted(known))}")
-    return Priors(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    return Priors(**given)
 
 
 def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:

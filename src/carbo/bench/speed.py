@@ -82,7 +82,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     import numpy as np
 
     from carbo import ensemble, posterior, suggest
-    from carbo.optimizer import Optimizer, Scale
+    from carbo.optimizer import Optimizer
     from carbo.space import Space
     from carbo.variables import Categorical
 
