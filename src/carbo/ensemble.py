@@ -153,8 +153,11 @@ class Ensemble:
             return np.concatenate(pieces, axis=1), np.sqrt(variance)
         B, R, d = starts.left.shape
         own = np.repeat(starts.cut, self._sizes, axis=1)[:, None]  # (B, 1, M)
-        H = [np.reshape(self.one_hot(half.reshape(B * R, d)), (B, R, -1)) for half in (starts.left, starts.right)]
-        left, right = ((h * which).astype(np.float32) for h, which in zip(H, (own, ~own), strict=True))
+        halves = ((starts.left, own), (starts.right, ~own))
+        left, right = (
+            np.asarray(self.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1) * which for rows, which in halves
+        )
+        left, right = left.astype(np.float32), right.astype(np.float32)
         mu, explained = np.empty((self.size, B, R, R)), np.empty((self.size, B * R * R))
         for s, (T,) in enumerate(self._rough_tables):
             w = np.float32(self.w[s][0])

@@ -42,6 +42,7 @@ POINTS = (
     Point(60, 2, 250, 451_000),
     Point(25, 5, 250, 186_000),
 )
+LARGE = Point(60, 2, 1000)
 
 
 def run(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...] = POINTS) -> dict[str, Any]:
