@@ -162,6 +162,11 @@ def whiten(C: Floats, r: Floats) -> Floats:
 
 # -- improvement -----------------------------------------------------------------------------------------------------
 
+
+def normal_density(z: float) -> float:
+    return math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+
+
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 
 
@@ -193,7 +198,7 @@ def expected_improvement(mu: float, sd: float, best: float) -> float:
     if best <= low:
         return 0.0
     value, _ = integrate.quad(
-        lambda f: (best - f) * stats.norm.pdf(f, mu, sd),
+        lambda f: (best - f) * normal_density((f - mu) / sd) / sd,
         low,
         best,
         points=[p for p in (mu - 3 * sd, mu, mu + 3 * sd) if low < p < best],
@@ -214,7 +219,7 @@ def expected_max(a: Floats, b: Floats) -> float:
                 crossings.add(cut)
     edges = sorted(crossings)
     return math.fsum(
-        integrate.quad(lambda z: float(np.max(a + b * z)) * stats.norm.pdf(z), low, high, epsabs=1e-13)[0]
+        integrate.quad(lambda z: float(np.max(a + b * z)) * normal_density(z), low, high, epsabs=1e-13)[0]
         for low, high in itertools.pairwise(edges)
     )
 

@@ -12,10 +12,10 @@ from scipy import stats
 
 from carbo import gp
 from carbo import graph as graphs
+from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Graph, Ints, spectrum
-from carbo.kernel import Kernel, Orders, Product, Scales, cross, gram
-from carbo.posterior import Data, Hyper
+from carbo.kernel import Kernel, Orders, Product, Scales, cross, diagonal, gram
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 
@@ -88,7 +88,7 @@ def neighbours(space: Sequence[Graph], parents: Ints) -> tuple[Ints, Ints]:
     return np.array(rows), np.array(owner)
 
 
-# -- predictions -------------------------------------------------------------------------------------------------------
+# -- predictions -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -111,7 +111,7 @@ def test_predictions_equal_one_gaussian_process_at_a_time(space: str, name: str)
     for s, h in enumerate(c.model.hypers):
         w = np.exp(h.log_w)
         C = gram(kernel, h.scales, w, X) + math.exp(h.log_noise) * np.eye(len(y))
-        Ks, prior = cross(kernel, h.scales, w, c.rows, X), kernel.diagonal(h.scales, w, c.rows)
+        Ks, prior = cross(kernel, h.scales, w, c.rows, X), diagonal(kernel, h.scales, w, c.rows)
         mean, variance = gp.predict(gp.condition(C, y, h.mean), Ks, prior)
         np.testing.assert_allclose(mu[s], mean, rtol=0, atol=EXACT)
         np.testing.assert_allclose(sd[s], np.sqrt(variance), rtol=0, atol=1e-7)
@@ -152,7 +152,7 @@ def test_a_far_row_under_a_rough_kernel_has_the_prior_back() -> None:
     assert sd[0, 0] == pytest.approx(math.exp(0.15), rel=1e-9)
 
 
-# -- many random rows --------------------------------------------------------------------------------------------------
+# -- many random rows ------------------------------------------------------------------------------------------------
 
 
 def recombined(c: Case, seed: int = 1, blocks: int = 2, pool: int = 6) -> Recombined:
@@ -189,7 +189,7 @@ def test_means_and_bounds_of_recombined_rows_are_those_of_the_rows_written_out(s
     assert np.all(bound <= 1.01 * prior)
 
 
-# -- neighbours --------------------------------------------------------------------------------------------------------
+# -- neighbours ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -239,7 +239,7 @@ def test_sd_given_more_observations_is_never_larger(name: str) -> None:
     np.testing.assert_allclose(last, c.model.predict(c.rows)[1], rtol=0, atol=EXACT)
 
 
-# -- pending rows ------------------------------------------------------------------------------------------------------
+# -- pending rows ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -272,6 +272,7 @@ def test_without_noise_the_mean_goes_through_the_fantasies(name: str) -> None:
 def fantasies(seed: int, count: int) -> tuple[Case, Floats, Ints]:
     """Many fantasies of one Gaussian process at four rows, two of them the same, (count, 4)."""
     c = case("mixed", "product", n=6, samples=1)
+    c = c._replace(model=build(c.model.kernel, [c.model.hypers[0]._replace(log_noise=-3.0)], c.data))
     pending = c.rows[[0, 1, 2, 2]]
     many = Ensemble(c.model.kernel, c.model.hypers * count, c.model.X, np.tile(c.model.values, (count, 1)))
     return c, many.extend(np.random.default_rng(seed), pending).values[:, -4:], pending
@@ -281,15 +282,19 @@ def test_fantasies_are_joint_draws_of_the_noisy_posterior() -> None:
     c, drawn, pending = fantasies(0, 2_000)
     mean, cov = exact(c, 0, pending)
     noisy = cov + math.exp(c.model.hypers[0].log_noise) * np.eye(4)
-    whitened = np.array([oracles.whiten(noisy, f - mean) for f in drawn])
-    assert_plausible({"whitened": p_value(whitened.ravel(), lambda z: np.asarray(stats.norm.cdf(z)))})
-    noiseless = cov + 1e-9 * np.eye(4)
-    broken = np.array([oracles.whiten(noiseless, f - mean) for f in drawn])
-    assert_rejected({"without noise": p_value(broken.ravel(), lambda z: np.asarray(stats.norm.cdf(z)))})
-    independent = np.diag(np.diagonal(noisy))
-    broken = np.array([oracles.whiten(independent, f - mean) for f in drawn])
-    together = np.sum(broken**2, axis=1)
-    assert_rejected({"independent": p_value(together, lambda q: np.asarray(stats.chi2(4).cdf(q)))})
+
+    def whitened(C: Floats, values: Floats) -> dict[str, float]:
+        z = oracles.whiten(C, (values - mean).T)
+        return {
+            "whitened": p_value(z.ravel(), lambda x: np.asarray(stats.norm.cdf(x))),
+            "together": p_value(np.sum(z**2, axis=0), lambda q: np.asarray(stats.chi2(4).cdf(q))),
+        }
+
+    assert_plausible(whitened(noisy, drawn))
+    assert_rejected(whitened(cov + 1e-9 * np.eye(4), drawn))
+    rng = np.random.default_rng(1)
+    row_by_row = np.stack([rng.permutation(column) for column in drawn.T], axis=1)
+    assert_rejected(whitened(noisy, row_by_row))
 
 
 def test_each_sample_has_its_own_fantasies_and_the_same_seed_the_same() -> None:

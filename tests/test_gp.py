@@ -35,7 +35,7 @@ def golden_covariance() -> Floats:
     return np.asarray(K + (GOLDEN_NOISE + GOLDEN_JITTER) * np.eye(len(K)))
 
 
-# -- likelihood --------------------------------------------------------------------------------------------------------
+# -- likelihood ------------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12))
@@ -79,7 +79,7 @@ def test_log_likelihood_matches_the_golden_file() -> None:
     assert -got == pytest.approx(GOLDEN["negative_log_likelihood"], abs=GOLDEN_ROUNDING)
 
 
-# -- prediction --------------------------------------------------------------------------------------------------------
+# -- prediction ------------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 10))
@@ -123,7 +123,7 @@ def test_exact_mean_is_generalised_least_squares(seed: int, n: int) -> None:
     assert sd == pytest.approx(float((one @ inverse @ one) ** -0.5), rel=1e-9)
 
 
-# -- elimination -------------------------------------------------------------------------------------------------------
+# -- elimination -----------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10**6), n1=st.integers(1, 7), n2=st.integers(1, 7))
@@ -158,7 +158,7 @@ def test_elimination_of_all_observations_leaves_none() -> None:
     np.testing.assert_allclose(head.fit, gp.fit(C, r), rtol=1e-12)
 
 
-# -- the jitter ladder -------------------------------------------------------------------------------------------------
+# -- the jitter ladder -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-8, 1.0, 1e8, 1e200])
@@ -198,7 +198,7 @@ def test_hopeless_covariances_raise_and_say_how_many_observations(hopeless: Floa
             use(hopeless)
 
 
-# -- triangles ---------------------------------------------------------------------------------------------------------
+# -- triangles -------------------------------------------------------------------------------------------------------
 
 
 def test_triangular_solves_invert_the_factor_and_its_transpose() -> None:

@@ -211,8 +211,8 @@ class TestWeights:
             ([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]], "finite"),
             ([[0, 1, -2], [1, 0, 1], [-2, 1, 0]], ">= 0, got -2"),
             ([[0, 1, 2], [1, 0, 1], [3, 1, 0]], r"symmetric.*2 at \(0, 2\) and 3 at \(2, 0\)"),
-            ("abc", "matrix of numbers or a networkx graph"),
-            ([[0, 1], [1]], "matrix of numbers or a networkx graph"),
+            ("abc", "matrix of real numbers or a networkx graph"),
+            ([[0, 1], [1]], "matrix of real numbers or a networkx graph"),
             (nx.path_graph(4), "nodes"),
         ],
     )

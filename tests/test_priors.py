@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -22,7 +23,7 @@ def assert_density_of(log_density: Callable[[float], float], law: Law) -> None:
     edges = np.linspace(*law.support, 25)
     pieces = [
         integrate.quad(lambda x: math.exp(log_density(x)), low, high, epsabs=0.0, epsrel=1e-10)[0]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in itertools.pairwise(edges.tolist())
     ]
     np.testing.assert_allclose(np.array(pieces) / sum(pieces), np.diff(law.cdf(edges)), rtol=1e-7, atol=1e-12)
 

@@ -26,7 +26,7 @@ from scipy.linalg import blas
 from carbo import gp
 from carbo.conditional import Data, Hyper
 from carbo.graph import Floats, Ints
-from carbo.kernel import DENSE_COLUMNS, FLOOR, Kernel, Product, cross, diffusion, one_hot
+from carbo.kernel import DENSE_COLUMNS, FLOOR, Kernel, Product, cross, diagonal_tables, diffusion, one_hot, tables
 
 Covariances = Callable[[Ints, bool], Floats]
 """(index, few) -> covariances of those rows with the first FEW observations, perhaps in float32, or with all."""
@@ -69,7 +69,8 @@ class Ensemble:
         self.w = [np.exp(h.log_w) for h in hypers]
         self._sizes = np.array([s.size for s in kernel.spectra])
         self._offsets = np.cumsum(self._sizes) - self._sizes
-        self._tables = [[np.concatenate(q) for q in kernel.tables(h.scales, X)] for h in hypers]
+        self._tables = [tables(kernel, h.scales, X) for h in hypers]
+        self._diagonals = [diagonal_tables(kernel, h.scales) for h in hypers]
         self._varies = any(s.kind != "complete" for s in kernel.spectra)
         self.gps = [
             gp.condition(_with_noise(K, h), y, h.mean)
@@ -88,17 +89,17 @@ class Ensemble:
 
     def covariances(self, rows: Ints, rough: bool = False) -> Floats:
         """Between rows and observations under every sample, (S, N, n); rough: in float32."""
-        tables = self._rough_tables if rough else self._tables
-        dtype = tables[0][0].dtype
+        each = self._rough_tables if rough else self._tables
+        dtype = each[0][0].dtype
         H, K = self.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
         H = H.astype(dtype)
         for s, h in enumerate(self.hypers):
-            K[s] = self.kernel.combine([H @ T for T in tables[s]], h.scales, self.w[s])
+            K[s] = self.kernel.combine([H @ T for T in each[s]], h.scales, self.w[s])
         return K
 
     @cached_property
     def _rough_tables(self) -> list[list[Floats]]:
-        return [[T.astype(np.float32) for T in tables] for tables in self._tables]
+        return [[T.astype(np.float32) for T in some] for some in self._tables]
 
     @cached_property
     def _rough_L(self) -> list[Floats]:
@@ -106,9 +107,10 @@ class Ensemble:
 
     def prior_variance(self, rows: Ints) -> Floats:
         """(S, N)."""
-        some = rows if self._varies else rows[:1]
-        variance = np.stack([self.kernel.diagonal(h.scales, w, some) for h, w in zip(self.hypers, self.w, strict=True)])
-        return np.broadcast_to(variance, (self.size, len(rows)))
+        H = self.one_hot(rows if self._varies else rows[:1])
+        each = zip(self._diagonals, self.hypers, self.w, strict=True)
+        variance = [self.kernel.combine([H @ T for T in diagonal], h.scales, w)[:, 0] for diagonal, h, w in each]
+        return np.broadcast_to(np.stack(variance), (self.size, len(rows)))
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""

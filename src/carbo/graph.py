@@ -214,6 +214,10 @@ class Table:
             return np.asarray(self.values[(a - b) % self.size])
         return np.asarray(self.values[a, b])
 
+    def diagonal(self) -> Floats:
+        """(k,) M[v, v]."""
+        return self.at(np.arange(self.size), np.arange(self.size))
+
     def columns(self, b: Ints) -> Floats:
         """M[:, b]: (k, len(b))."""
         if self.kind == "complete":

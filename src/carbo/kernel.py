@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -65,9 +66,17 @@ class Split(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Signal covariance as any function of theta: `fill(theta, out)` writes it into out (n, n), Fortran order."""
+    """Signal covariance as any function of theta: `fill(theta, out)` writes it into out (n, n), Fortran order.
+
+    `parts(theta)` are the kernel's parts there, as `Kernel.swapped` gives them.
+    """
 
     fill: Callable[[float, Floats], None]
+    parts: Callable[[float], Floats]
+
+
+Entries = Callable[[int, Table], Floats]
+"""(variable, its table) -> some of the table's entries."""
 
 
 class Kernel(Protocol):
@@ -96,14 +105,11 @@ class Kernel(Protocol):
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
         """The parts after coordinate `at` has moved to theta; `parts` itself may be overwritten."""
 
-    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
-        """Per summed quantity (log product, power sums), a table (m_i, n) for each variable."""
+    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
+        """Per summed quantity (log product, power sums), `entries` of each variable's table turned into it."""
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
         """Covariances (N, n) from those quantities summed over variables; may overwrite them."""
-
-    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
-        """Prior variance of each row, (N,)."""
 
 
 def unequal(lam: float, size: int, log_beta: float) -> float:
@@ -144,10 +150,26 @@ def one_hot(sizes: Ints, rows: Ints) -> Floats | sparse.csr_array:
     return H
 
 
+def tables(kernel: Kernel, scales: Scales, X: Ints) -> list[Floats]:
+    """Per summed quantity T (M, n): H @ T sums it over variables, for rows H and observations X."""
+    return [np.concatenate(q) for q in kernel.quantities(scales, lambda i, t: t.columns(X[:, i]))]
+
+
+def diagonal_tables(kernel: Kernel, scales: Scales) -> list[Floats]:
+    """The same (M, 1) for a row's covariance with itself: its prior variance."""
+    return [np.concatenate(q)[:, None] for q in kernel.quantities(scales, lambda _, t: t.diagonal())]
+
+
 def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Floats:
     """Covariances between rows (N, d) and observations X (n, d), (N, n)."""
     H = one_hot(np.array([s.size for s in kernel.spectra]), rows)
-    return kernel.combine([np.asarray(H @ np.concatenate(q)) for q in kernel.tables(scales, X)], scales, w)
+    return kernel.combine([np.asarray(H @ T) for T in tables(kernel, scales, X)], scales, w)
+
+
+def diagonal(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Floats:
+    """Prior variance of each row, (N,)."""
+    H = one_hot(np.array([s.size for s in kernel.spectra]), rows)
+    return kernel.combine([np.asarray(H @ T) for T in diagonal_tables(kernel, scales)], scales, w)[:, 0]
 
 
 def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
@@ -187,7 +209,7 @@ class Product:
         def fill(log_beta: float, out: Floats) -> None:
             np.multiply(rest, self._factor(i, log_beta, x), out=out)
 
-        return Curve(fill)
+        return Curve(fill, lambda theta: self.swapped(parts, scales, X, at, theta))
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
         s, x, now = self.spectra[at.variable], X[:, at.variable], float(scales.log_beta[at.variable])
@@ -205,21 +227,14 @@ class Product:
     def _rho(s: Spectrum, log_beta: float) -> float:
         return max(unequal(float(s.lam[-1]), s.size, log_beta), FLOOR)
 
-    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
-        return [[np.log(np.maximum(diffusion(s, scales.log_beta[i]).columns(X[:, i]), FLOOR))
-                 for i, s in enumerate(self.spectra)]]  # fmt: skip
+    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
+        factors = [entries(i, diffusion(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
+        return [[np.log(np.maximum(f, FLOOR)) for f in factors]]
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
         K = np.exp(sums[0], out=sums[0])
         K *= K.dtype.type(w[0])
         return K
-
-    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
-        variance = np.full(len(rows), w[0])
-        for i, s in enumerate(self.spectra):
-            if s.kind != "complete":
-                variance *= diffusion(s, scales.log_beta[i]).at(rows[:, i], rows[:, i])
-        return variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,9 +255,13 @@ class Orders:
             Coordinate("beta", i) for i, s in some if s.kind != "complete"
         ]
 
+    @cached_property
+    def _active(self) -> Floats:
+        """(d,) zero for variables of one value, which vary nothing."""
+        return np.array([float(s.size > 1) for s in self.spectra])
+
     def _r(self, scales: Scales) -> Floats:
-        sizes = np.array([s.size for s in self.spectra])
-        return np.where(sizes > 1, np.exp(scales.log_relevance), 0.0)
+        return self._active * np.exp(scales.log_relevance)
 
     def norms(self, r: Floats) -> Floats:
         """(P,) e_q(r) for each order, one for the product: what makes each part's mean diagonal one."""
@@ -290,38 +309,42 @@ class Orders:
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
         A, norms, z = self._without(parts, scales, X, at.variable)
         low, low_norms = self._lower(A, norms)
-        n = len(X)
-
         if at.name == "relevance":
-            stack = np.concatenate([A, low * z]).reshape(2 * self.size, n * n)
+            return self._relevance_curve(A, low * z, norms, low_norms, w)
+        r, s, x = math.exp(scales.log_relevance[at.variable]), self.spectra[at.variable], X[:, at.variable]
+        scale = 1.0 / _safe(norms + r * low_norms)
+        rest, slope = np.tensordot(w * scale, A, 1), np.tensordot(r * w * scale, low, 1)
 
-            def fill(theta: float, out: Floats) -> None:
-                r = math.exp(theta)
-                scale = w / _safe(norms + r * low_norms)
-                np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
+        def fill(theta: float, out: Floats) -> None:
+            np.multiply(slope, square(centred(s, theta), x), out=out)
+            out += rest
 
-        else:
-            r = math.exp(scales.log_relevance[at.variable])
+        return Curve(fill, lambda theta: (A + r * square(centred(s, theta), x) * low) * scale[:, None, None])
+
+    @staticmethod
+    def _relevance_curve(A: Floats, B: Floats, norms: Floats, low_norms: Floats, w: Floats) -> Curve:
+        """Each part is (A + r B) / (norms + r low_norms)."""
+        stack = np.concatenate([A, B]).reshape(2 * len(A), -1)
+
+        def fill(theta: float, out: Floats) -> None:
+            r = math.exp(theta)
             scale = w / _safe(norms + r * low_norms)
-            rest, slope = np.tensordot(scale, A, 1), np.tensordot(r * scale, low, 1)
+            np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
 
-            def fill(theta: float, out: Floats) -> None:
-                np.multiply(slope, square(centred(self.spectra[at.variable], theta), X[:, at.variable]), out=out)
-                out += rest
+        def parts(theta: float) -> Floats:
+            r = math.exp(theta)
+            return (A + r * B) / _safe(norms + r * low_norms)[:, None, None]
 
-        return Curve(fill)
+        return Curve(fill, parts)
 
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        A, norms, z = self._without(parts, scales, X, at.variable)
-        low, low_norms = self._lower(A, norms)
-        r = math.exp(theta if at.name == "relevance" else scales.log_relevance[at.variable])
-        if at.name == "beta":
-            z = square(centred(self.spectra[at.variable], theta), X[:, at.variable])
-        return (A + r * z * low) / _safe(norms + r * low_norms)[:, None, None]
+        change = self.swap(parts, scales, X, np.ones(self.size), at)
+        assert isinstance(change, Curve)
+        return change.parts(theta)
 
-    def tables(self, scales: Scales, X: Ints) -> list[list[Floats]]:
+    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
         r = self._r(scales)
-        first = [r[i] * centred(s, scales.log_beta[i]).columns(X[:, i]) for i, s in enumerate(self.spectra)]
+        first = [r[i] * entries(i, centred(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
         quantities = [[a**q for a in first] for q in range(1, self.highest + 1)]
         if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
             factors = [(1.0 + a) / (1.0 + r[i]) for i, a in enumerate(first)]
@@ -342,26 +365,14 @@ class Orders:
             K += scale[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
         return np.asarray(K)
 
-    def diagonal(self, scales: Scales, w: Floats, rows: Ints) -> Floats:
-        if all(s.kind == "complete" for s in self.spectra):
-            return np.full(len(rows), float(np.sum(w)))
-        r = self._r(scales)
-        a = np.stack([r[i] * centred(s, scales.log_beta[i]).at(rows[:, i], rows[:, i])
-                      for i, s in enumerate(self.spectra)])  # fmt: skip
-        sums = [np.sum(a**q, axis=0)[None] for q in range(1, self.highest + 1)]
-        if self.product:
-            factors = (1.0 + a) / (1.0 + r)[:, None]
-            sums += [np.sum(np.log(np.maximum(factors, FLOOR)), axis=0)[None], np.zeros((1, len(rows)))]
-        return np.asarray(self.combine(sums, scales, w)[0])
-
 
 def symmetric(r: Floats, highest: int) -> Floats:
     """(e_1(r), ..., e_highest(r)) by the usual recursion."""
-    e = np.zeros(highest + 1)
-    e[0] = 1.0
-    for value in r:
-        e[1:] += value * e[:-1]
-    return e[1:]
+    e = [1.0] + [0.0] * highest
+    for value in r.tolist():
+        for q in range(highest, 0, -1):
+            e[q] += value * e[q - 1]
+    return np.array(e[1:])
 
 
 def newton(p: Sequence[Floats]) -> list[Floats]:

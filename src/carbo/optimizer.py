@@ -136,7 +136,7 @@ class Optimizer:
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
     def _suggest(self, n: int) -> list[Ints]:
-        with limited(len(self._rows)):
+        with limited(len(self._rows), self.settings.threads):
             return self._suggest_rows(n)
 
     def _suggest_rows(self, n: int) -> list[Ints]:
@@ -222,7 +222,7 @@ class Optimizer:
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
         data, scale = self._data()
         rng = copy.deepcopy(self._rng)
-        with limited(len(data.y)):
+        with limited(len(data.y), self.settings.threads):
             _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
         return ens.build(self._model.kernel, hypers, data), scale
 

@@ -255,7 +255,10 @@ def update_scale(
     theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling.width, sampling.doublings)
     if theta == now:
         return state
-    parts = kernel.swapped(state.parts, hyper.scales, data.X, at, theta)
+    if isinstance(change, Split):
+        parts = kernel.swapped(state.parts, hyper.scales, data.X, at, theta)
+    else:
+        parts = change.parts(theta)
     values = values.copy()
     values[at.variable] = theta
     scales = hyper.scales._replace(**{f"log_{at.name}": values})

@@ -40,6 +40,7 @@ class Settings:
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
     replicate       may a point be suggested again? For noisy functions
+    threads         of the linear algebra; None: one, or from 600 observations on as many as the library takes
     """
 
     kernel: KernelName = "orders"
@@ -62,6 +63,7 @@ class Settings:
     exhaustive: int = 4_096
     initial: int = 20
     replicate: bool = False
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, get_args(KernelName))
@@ -72,6 +74,8 @@ class Settings:
             _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
         least = {"highest_order": 1, "samples": 1, "burn_in": 0, "doublings": 0, "random_starts": 1, "spray_starts": 0,
                  "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
+        if self.threads is not None:
+            least["threads"] = 1
         for key, low in least.items():
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:

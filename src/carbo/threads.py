@@ -29,21 +29,22 @@ class Library(NamedTuple):
 
 
 @contextlib.contextmanager
-def limited(observations: int) -> Iterator[None]:
-    """Within: one thread for the linear algebra of that many observations, unless they are so many that more pay."""
-    if observations >= LARGE:
+def limited(observations: int, threads: int | None) -> Iterator[None]:
+    """Within: that many threads for the linear algebra; None: one, unless the observations are so many that more pay."""
+    if threads is None and observations >= LARGE:
         yield
         return
+    wanted = threads or 1
     libraries = bundled()
     before = [library.get() for library in libraries]
-    with _other(bool(libraries)):
+    with _other(bool(libraries), wanted):
         try:
             for library in libraries:
-                library.set(1)
+                library.set(wanted)
             yield
         finally:
-            for library, threads in zip(libraries, before, strict=True):
-                library.set(threads)
+            for library, number in zip(libraries, before, strict=True):
+                library.set(number)
 
 
 @cache
@@ -74,11 +75,11 @@ def _library(path: Path) -> Library | None:
     return None
 
 
-def _other(known: bool) -> contextlib.AbstractContextManager[object]:
+def _other(known: bool, wanted: int) -> contextlib.AbstractContextManager[object]:
     """threadpoolctl's limit where no bundled library was found and it is installed."""
     if known or importlib.util.find_spec("threadpoolctl") is None:
         return contextlib.nullcontext()
     from threadpoolctl import threadpool_limits
 
-    limits: contextlib.AbstractContextManager[object] = threadpool_limits(limits=1)
+    limits: contextlib.AbstractContextManager[object] = threadpool_limits(limits=wanted)
     return limits

@@ -1,0 +1,81 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from carbo import cli
+
+
+def carbo(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "carbo", *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def test_help_teaches_by_examples() -> None:
+    done = carbo("--help")
+    assert done.returncode == 0
+    assert "examples:" in done.stdout
+    assert "carbo bench speed" in done.stdout
+
+
+def test_the_demo_shows_progress_the_best_setting_what_matters_and_writes_a_plot(tmp_path: Path) -> None:
+    done = carbo("demo", "--budget", "14", "--plot", "out.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for said in (
+        "14/14",
+        "best:",
+        "which knobs matter",
+        "cache_mb",
+        "variance by order of interaction",
+        "plot: out.png",
+    ):
+        assert said in done.stdout
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_with_one_evaluation_ends_well(tmp_path: Path) -> None:
+    done = carbo("demo", "--budget", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["demo", "--budget", "0"], ["demo", "--budget", "many"], ["bench", "speed", "--preset", "x"]],
+)
+def test_wrong_input_is_one_clear_line_and_exit_code_2(arguments: list[str]) -> None:
+    done = carbo(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("carbo")
+
+
+def test_an_error_of_carbo_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from carbo.errors import SpaceError
+
+    def fails(arguments: object) -> int:
+        raise SpaceError("variable 'x': expected this, got that; do so")
+
+    monkeypatch.setattr(cli, "_demo", fails)
+    assert cli.main(["demo"]) == 2
+    assert capsys.readouterr().err == "carbo: variable 'x': expected this, got that; do so\n"
+
+
+def test_bench_speed_reports_seconds_and_units_by_stage() -> None:
+    from carbo.bench import speed
+
+    report = speed.run("paper", 1, 1, "trail", (speed.Point(6, 2, 12, 1000),))
+    (point,) = report["points"]
+    assert json.loads(json.dumps(report)) == report
+    assert point["point"] == "6 binary, 12 observations"
+    assert set(point["seconds"]) == set(point["units"]) == {"sampling", "search", "total"}
+    for stage, seconds in point["seconds"].items():
+        assert point["units"][stage] == pytest.approx(seconds / point["unit_seconds"])
+    assert point["times_published_speed"] == pytest.approx(1000 / point["units"]["total"])
+    assert report["threads"] == 1
