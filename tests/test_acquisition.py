@@ -16,6 +16,7 @@ from scipy import integrate, stats
 
 from carbo import acquisition as acq
 from carbo import graph as graphs
+from carbo import search
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Ints, spectrum
@@ -337,6 +338,27 @@ def test_bounds_of_recombined_rows_hold(kernel: str, score: str) -> None:
     exact = objective.score(starts.rows(np.arange(len(starts))))
     bounds = objective.bound_starts(starts)
     assert np.all(bounds >= exact - 1e-3 * (1.0 + np.abs(exact)))  # their means are computed in float32
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("score", SCORES)
+def test_climbing_an_acquisition_ends_where_no_neighbour_scores_higher(kernel: str, score: str) -> None:
+    objective = pointwise(model_of(kernel, 40), SCORES[score])
+    taken = {tuple(r) for r in objective.ensemble.X.tolist()}
+    domain = search.Domain(
+        neighbours, lambda rows: np.array([tuple(r) not in taken for r in rows.tolist()], dtype=bool)
+    )
+    starts = some_rows(12)
+    starts = starts[domain.permitted(starts)]
+    summits = search.climb(objective, domain, search.Found(starts, objective.score(starts)))
+    np.testing.assert_allclose(summits.scores, objective.score(summits.rows), rtol=1e-6)
+    for row, value in zip(summits.rows, summits.scores, strict=True):
+        near, _ = neighbours(row[None])
+        near = near[domain.permitted(near)]
+        assert objective.score(near).max() <= value + 1e-6 * (1.0 + abs(value))
+    best = oracles.all_rows(SPACE)
+    best = best[domain.permitted(best)]
+    assert summits.scores[0] >= np.quantile(objective.score(best), 0.95)
 
 
 def test_a_score_that_may_fall_as_the_spread_grows_is_never_bounded() -> None:

@@ -152,6 +152,14 @@ def test_a_far_row_under_a_rough_kernel_has_the_prior_back() -> None:
     assert sd[0, 0] == pytest.approx(math.exp(0.15), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("space", SPACES)
+def test_rough_predictions_are_good_to_three_digits(space: str, name: str) -> None:
+    c = case(space, name)
+    for rough, fine in zip(c.model.predict(c.rows, rough=True), c.model.predict(c.rows), strict=True):
+        np.testing.assert_allclose(rough, fine, rtol=1e-3, atol=1e-3)
+
+
 # -- many random rows ------------------------------------------------------------------------------------------------
 
 

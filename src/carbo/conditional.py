@@ -46,13 +46,11 @@ class Data:
     _scratch: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     def scratch(self, name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
-        """An uninitialised array of at most n x n numbers, the same memory each time: fresh pages cost more than
-        the arithmetic on them.
-        """
-        n = len(self.y)
-        if name not in self._scratch:
-            self._scratch[name] = np.empty(n * n, dtype=dtype)
-        return self._scratch[name][: math.prod(shape)].reshape(shape)
+        """An uninitialised array, the same memory each time: fresh pages cost more than the arithmetic on them."""
+        size = math.prod(shape)
+        if name not in self._scratch or len(self._scratch[name]) < size:
+            self._scratch[name] = np.empty(size, dtype=dtype)
+        return self._scratch[name][:size].reshape(shape)
 
     def grouping(self, i: int) -> Grouping:
         """By variable i; kept, since a draw asks for it every sweep."""
@@ -93,9 +91,9 @@ class Path(Protocol):
 
 
 class Ray:
-    """C(theta) = C + (exp(theta) - exp(now)) * slope: a signal variance or the noise."""
+    """C(theta) = C + (exp(theta) - exp(now)) * slope: a signal variance; slope None is the identity: the noise."""
 
-    def __init__(self, C: Floats, r: Floats, slope: Floats, now: float) -> None:
+    def __init__(self, C: Floats, r: Floats, slope: Floats | None, now: float) -> None:
         self._C, self._r, self._slope, self._t_now = C, r, slope, math.exp(now)
         self._buffer = np.empty_like(C)
 
@@ -103,8 +101,13 @@ class Ray:
         return math.exp(theta)
 
     def fit(self, theta: float) -> gp.Fit | None:
-        np.multiply(self._slope, self.t(theta) - self._t_now, out=self._buffer)
-        self._buffer += self._C
+        step = math.exp(theta) - self._t_now
+        if self._slope is None:
+            np.copyto(self._buffer, self._C)
+            self._buffer.T.reshape(-1)[:: len(self._r) + 1] += step
+        else:
+            np.multiply(self._slope, step, out=self._buffer)
+            self._buffer += self._C
         return gp.fit_in_place(self._buffer, self._r)
 
 
@@ -138,23 +141,24 @@ class Eliminated:
         n, m, nugget = len(order), len(order) - n1, math.exp(hyper.log_noise) / change.w  # C = w (P + nugget I)
         one, rest, r = order[:n1], order[n1:], (data.y[order] - hyper.mean) / math.sqrt(change.w)
 
-        def block(name: str, a: Ints, b: Ints) -> Floats:
+        def block(a: Ints, b: Ints, out: Floats) -> Floats:
             index = data.scratch("index", len(a), len(b), dtype=np.intp)
             np.add((a * n)[:, None], b, out=index)
-            return change.P.reshape(-1).take(index, out=data.scratch(name, len(a), len(b)), mode="clip")
+            return change.P.reshape(-1).take(index, out=out, mode="clip")
 
-        C11 = block("C11", one, one)
+        C11 = block(one, one, data.scratch("C11", n1, n1))
         C11.reshape(-1)[:: n1 + 1] += nugget
-        H = data.scratch("H", m, m)
+        C21 = block(rest, one, data.scratch("C21", m, n1))
+        layers = data.scratch("layers", 2 if differ is None else 3, m, m)
         self._scale = gp.Fit(-0.5 * n * math.log(change.w), 0.0)
-        self._head = gp.eliminate(C11.T, block("C21", rest, one).T, r[:n1], H.T)
-        self._r = r[n1:]
-        self._D, self._H, self._O = block("D", rest, rest), H, None
-        self._D.reshape(-1)[:: m + 1] += nugget
+        self._head = gp.eliminate(C11.T, C21.T, r[:n1], layers[1].T)
+        D = block(rest, rest, layers[0])
+        D.reshape(-1)[:: m + 1] += nugget
         if differ is not None:
-            self._O = np.multiply(self._D, differ, out=data.scratch("O", m, m))
-            self._D -= self._O
-        self._buffer, self._term = data.scratch("S", m, m), data.scratch("term", m, m)
+            np.multiply(D, differ, out=layers[2])
+            D -= layers[2]
+        self._r, self._layers = r[n1:], layers.reshape(len(layers), m * m)
+        self._buffer = data.scratch("S", m, m)
 
     def fit(self, theta: float) -> gp.Fit | None:
         if self._head is None:
@@ -163,11 +167,7 @@ class Eliminated:
         if len(self._r) == 0:
             return known
         t = self.t(theta) / self._t_now  # in units of the current one
-        np.multiply(self._H, -t * t, out=self._buffer)
-        self._buffer += self._D
-        if self._O is not None:
-            np.multiply(self._O, t, out=self._term)
-            self._buffer += self._term
+        np.dot(np.array([1.0, -t * t, t][: len(self._layers)]), self._layers, out=self._buffer.reshape(-1))
         tail = gp.fit_in_place(self._buffer.T, self._r - t * self._head.g)
         return None if tail is None else known.plus(tail)
 

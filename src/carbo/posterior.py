@@ -222,7 +222,7 @@ def update_weight(
             return priors.truncated_normal(theta, *support)
         return priors.normal(theta, 0.0, model.priors.weight_sd)
 
-    path = Ray(covariance(state.parts, state.hyper), data.y - state.hyper.mean, state.parts[p], now)
+    path = Ray(covariance(state.parts, state.hyper), data.y - state.hyper.mean, state.parts[p].T, now)
     theta, fit = Conditional(path, Prior(prior, support), now, state.fit).slice(rng, sampling.width, sampling.doublings)
     log_w = state.hyper.log_w.copy()
     log_w[p] = theta
@@ -232,7 +232,7 @@ def update_weight(
 def update_noise(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
     """Step 3."""
     hyper, prior = state.hyper, Prior(model.priors.log_noise, model.priors.noise_support)
-    path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, np.eye(len(data.y)), hyper.log_noise)
+    path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, None, hyper.log_noise)
     theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling.width, sampling.doublings)
     return state._replace(hyper=hyper._replace(log_noise=theta), fit=fit)
 

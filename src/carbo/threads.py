@@ -30,7 +30,7 @@ class Library(NamedTuple):
 
 @contextlib.contextmanager
 def limited(observations: int, threads: int | None) -> Iterator[None]:
-    """Within: that many threads for the linear algebra; None: one, unless the observations are so many that more pay."""
+    """Within: that many threads for the linear algebra; None: one, unless observations are so many that more pay."""
     if threads is None and observations >= LARGE:
         yield
         return
