@@ -107,7 +107,7 @@ def test_factors_of_a_pair_are_tanh_beta() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("log_beta", [-12.0, -2.0, 0.0, 3.0])
+@pytest.mark.parametrize("log_beta", [-12.0, -2.0, 0.0, 3.0, 4.6])
 def test_centred_tables_lack_the_constant_mode_and_have_mean_diagonal_one(scale: Scale, log_beta: float) -> None:
     for g in (*MIXED, *NOMINAL):
         table = centred(spectrum(g, scale), log_beta).columns(np.arange(g.size))

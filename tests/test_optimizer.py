@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import math
 import os
@@ -199,9 +200,9 @@ def test_fantasies_keep_a_batch_from_crowding_where_the_first_point_already_goes
 ) -> None:
     """The upper half of a path of 40 is unknown and the bound wants its end, 39. A batch without fantasies takes 38
     next, a value that 39 will practically tell; one with fantasies goes elsewhere. The twin must fail, or this
-    test says nothing. Seeds are fixed; over seeds 0 to 39 the counts were 0 and 28 of 40.
+    test says nothing. Over seeds 0 to 19 the counts were 0 and 20 of 20.
     """
-    known = [0, 4, 8, 12, 16, 20]
+    known = range(20)
 
     def crowded() -> int:
         count = 0
@@ -209,13 +210,13 @@ def test_fantasies_keep_a_batch_from_crowding_where_the_first_point_already_goes
             opt = cheap(
                 Space({"a": Integer(0, 39)}), "paper", seed=seed, samples=4, burn_in=20, acquisition="ucb", kappa=10.0
             )
-            opt.tell([{"a": a} for a in known], [math.cos(a / 5.0) for a in known])
-            count += {38, 39} <= {p["a"] for p in opt.ask(4)}
+            opt.tell([{"a": a} for a in known], [0.1 * (a - 10.0) ** 2 for a in known])
+            count += {38, 39} <= {p["a"] for p in opt.ask(3)}
         return count
 
-    assert crowded() == 0
+    assert crowded() <= 1
     monkeypatch.setattr(Ensemble, "extend", lambda self, rng, rows: self)
-    assert crowded() >= 2
+    assert crowded() >= 5
 
 
 @both_presets
@@ -372,10 +373,10 @@ def test_replicate_may_be_set_in_the_settings_and_overridden() -> None:
 
 CONSTRAINTS: dict[str, tuple[int, Callable[[Params], bool]]] = {
     "common, small": (6, lambda p: p["x0"] or p["x1"]),
-    "common, large": (30, lambda p: p["x0"] != p["x1"] or p["x2"]),
-    "half, large": (30, lambda p: sum(p.values()) % 2 == 0),
+    "common, large": (20, lambda p: p["x0"] != p["x1"] or p["x2"]),
+    "half, large": (20, lambda p: sum(p.values()) % 2 == 0),
     "rare, listable": (14, lambda p: sum(p.values()) == 2),
-    "rare, large": (30, lambda p: sum(p.values()) == 3),
+    "rare, large": (24, lambda p: sum(p.values()) == 3),
 }
 
 
@@ -421,16 +422,18 @@ def test_a_forbidden_point_may_be_told_and_even_be_the_best(preset: str, exhaust
 # ---------------------------------------------------------------- failures
 
 
+FAILURES = [math.nan, math.inf, -math.inf, np.nan, np.float32("inf"), np.array(np.nan), np.array([-np.inf]), None]
+
+
 @both_presets
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, np.nan, np.float32("inf"), np.array(np.nan)])
-def test_all_failures_are_the_same(preset: str, value: Any) -> None:
+def test_all_failures_are_the_same(preset: str) -> None:
     opt, twin = cheap(binary(6), preset), cheap(binary(6), preset)
-    for i in range(9):
+    for i in range(2 * len(FAILURES)):
         params = opt.ask()
         assert twin.ask() == params
-        opt.tell(params, value if i % 3 == 0 else smooth(params))
-        twin.tell(params, None if i % 3 == 0 else smooth(params))
-    assert np.isnan(opt.history()[1]).tolist() == [i % 3 == 0 for i in range(9)]
+        opt.tell(params, FAILURES[i // 2] if i % 2 else smooth(params))
+        twin.tell(params, None if i % 2 else smooth(params))
+    assert np.isnan(opt.history()[1]).tolist() == [False, True] * len(FAILURES)
     assert opt.best == twin.best
     assert opt.best is not None
     assert math.isfinite(opt.best.value)
@@ -685,8 +688,9 @@ GOOD_OF_SEVEN: Params = {f"x{i}": i % 2 == 0 for i in range(7)}
 @both_presets
 @pytest.mark.parametrize("seed", range(3))
 def test_relevance_finds_the_two_variables_of_ten(preset: str, seed: int) -> None:
-    """f = 3 a - 2 b + 4 a b over bits: main effects 2.5 a and 0 b around 1/2, interaction 1; the exact total effects
-    are Var(2.5 s_a + s_a s_b) shares with s = +-1: a 1, b 1 / 7.25. Estimates from 256 rows, within 0.15.
+    """3 a - 2 b + 4 a b over bits is 2.5 s + s t + a constant over signs s and t: the exact total effects are 1 for a
+    and 1 / 7.25 for b. Estimated from 256 rows by Jansen's formula the first has a standard error of 0.087 and the
+    second of 0.009; four of the former, and 0.1 for both errors of the latter, are allowed.
     """
     space = binary(10)
     opt = cheap(space, preset, seed=seed, samples=5, burn_in=20)
@@ -696,8 +700,8 @@ def test_relevance_finds_the_two_variables_of_ten(preset: str, seed: int) -> Non
     assert set(report.variables) == set(space.names)
     assert list(report.variables)[:2] == ["x3", "x7"], "largest first"
     x3, x7 = report.variables["x3"], report.variables["x7"]
-    assert x3.mean == pytest.approx(1.0, abs=0.2)
-    assert x7.mean == pytest.approx(1 / 7.25, abs=0.15)
+    assert x3.mean == pytest.approx(1.0, abs=0.35)
+    assert x7.mean == pytest.approx(1 / 7.25, abs=0.1)
     assert all(share.mean < 0.02 for name, share in report.variables.items() if name not in ("x3", "x7"))
     assert all(0.0 <= s.low <= s.high for s in report.variables.values())
     if preset == "paper":
@@ -786,10 +790,11 @@ PHASES = [
 
 
 @both_presets
-@both_ways
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    ("phase", "exhaustive"), [(phase, SEARCHED) for phase in PHASES] + [(with_pending, LISTED), (after_failures, LISTED)]
+)
 def test_a_restored_optimiser_makes_the_same_suggestions(
-    preset: str, exhaustive: int, phase: Callable[[Optimizer], None]
+    preset: str, phase: Callable[[Optimizer], None], exhaustive: int
 ) -> None:
     space = binary(7, lambda p: p["x5"] or not p["x6"])
     first = space.decode_many(space.all_rows()[[3, 40, 77]]) if phase is with_initial_points_left else ()
@@ -802,13 +807,13 @@ def test_a_restored_optimiser_makes_the_same_suggestions(
     assert json.dumps(restored.state()) == text
     assert restored.settings == opt.settings
     assert (restored.best, restored.pending, len(restored)) == (opt.best, opt.pending, len(opt))
-    for turn in range(4):
+    for turn in range(3):
         params = opt.ask()
         assert restored.ask() == params
         value = None if turn == 1 else smooth(params)
         opt.tell(params, value)
         restored.tell(params, value)
-    assert restored.ask(5) == opt.ask(5)
+    assert restored.ask(2) == opt.ask(2)
     assert restored.state() == opt.state()
 
 
@@ -836,7 +841,9 @@ def test_a_state_written_by_one_process_goes_on_in_another(preset: str) -> None:
     assert json.loads(fresh_process(code, "3", text)) == opt.ask(5)
 
 
+@functools.cache
 def saved(preset: str = "default") -> dict[str, Any]:
+    """A whole state, with pending points and failures; not to be changed."""
     opt = cheap(binary(4), preset)
     run(opt, lambda p: None if p["x1"] and p["x2"] else smooth(p), 8)
     opt.ask(2)

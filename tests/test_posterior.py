@@ -336,7 +336,7 @@ def geweke(seed: int, model: Model, move: Sweep, laws: Laws, replicates: int) ->
 @pytest.mark.parametrize("name", ["product", "orders", "orders and product"])
 def test_a_sweep_leaves_the_joint_law_of_parameters_and_values_invariant(name: str) -> None:
     kernel = kernels(GEWEKE_SPACE)[name]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), sweep, parameter_laws(kernel, STANDARD), 600))
+    assert_plausible(geweke(1, Model(kernel, STANDARD), sweep, parameter_laws(kernel, STANDARD), 400))
 
 
 @pytest.mark.slow
@@ -397,7 +397,7 @@ def test_a_broken_sweep_is_seen(what: str) -> None:
     kernel = kernels(GEWEKE_SPACE)["product"]
     chosen = {"level": "standard", "noise": "half-cauchy", "noise_scale": 0.3, "beta": "normal"}
     wrong = priors(**chosen)  # type: ignore[arg-type]
-    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 400))
+    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 250))
 
 
 # -- the law of the chain: the paper's priors, which depend on the data ----------------------------------------------
@@ -474,12 +474,12 @@ def swept(seed: int, priors: Priors) -> dict[str, float]:
     exact = exact_draws(seed + 1, 3_000)
     model = Model(Product(tuple(spectrum(g) for g in problem.space)), priors)
     ends = []
-    for theta in exact[:800]:
+    for theta in exact[:500]:
         h = Hyper(float(theta[0]), float(theta[2]), theta[1:2], Scales(theta[3:], np.zeros(2)))
         for _ in range(2):
             h = sweep(rng, start(model, problem.data, h), model, problem.data, Sampling()).hyper
         ends.append([h.mean, float(h.log_w[0]), h.log_noise, *h.scales.log_beta])
-    return {name: p_value_two(np.array(ends)[:, j], exact[800:, j]) for j, name in enumerate(NAMES)}
+    return {name: p_value_two(np.array(ends)[:, j], exact[500:, j]) for j, name in enumerate(NAMES)}
 
 
 def test_a_sweep_leaves_the_papers_posterior_invariant() -> None:

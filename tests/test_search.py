@@ -243,11 +243,11 @@ def test_annealing_keeps_to_what_is_permitted_and_loses_nothing(seed: int, share
 def test_annealing_finds_the_best_row_of_a_small_space() -> None:
     """It leaves local optima that climbing cannot: with 400 moves from 6 starts it should hardly ever miss."""
     hits = 0
-    for seed in range(12):
+    for seed in range(8):
         land = Landscape(seed)
         got = search.anneal(np.random.default_rng(seed), land, land.domain, found(land, land.rows[:6]), Cooling(400))
         hits += got.scores[0] == land.table.max()
-    assert hits >= 10
+    assert hits >= 7
 
 
 def test_annealing_without_a_way_out_stays() -> None:
@@ -301,6 +301,15 @@ def test_best_of_sorts_and_drops_repeats() -> None:
     np.testing.assert_array_equal(got.rows, [[2, 2], [1, 1], [0, 1]])
     np.testing.assert_array_equal(got.scores, [3.0, 2.0, 1.0])
     assert len(search.best_of(got, 2).rows) == 2
+
+
+def test_annealing_returns_the_best_it_stood_on_and_not_where_it_ended() -> None:
+    for seed in range(10):
+        land = Landscape(seed)
+        starts = found(land, land.rows[:1])
+        hot = Cooling(moves=15, hot=1e9, cold=1e9)  # every proposal is accepted
+        got = search.anneal(np.random.default_rng(seed), land, land.domain, starts, hot)
+        assert got.scores[0] == max([starts.scores[0], *(land.table[r] for r in land.scored)])
 
 
 def test_annealing_at_no_temperature_never_goes_down() -> None:

@@ -236,6 +236,32 @@ def test_the_bracket_holds_the_current_point_and_both_its_ends_are_outside_the_s
             assert not density.above(bracket.at(bracket.hi), level)
 
 
+def could_have_started_at(x1: float, level: float, density: Function, bracket: slicing.Bracket) -> bool:
+    """Figure 6 by its meaning: from x1's cell, no interval on the way to the bracket would have stopped."""
+    cell = math.floor((x1 - bracket.origin) / bracket.width) - bracket.lo
+    size = 1
+    while size < bracket.hi - bracket.lo:
+        low = bracket.lo + cell // size * size
+        if not (density.above(bracket.at(low), level) or density.above(bracket.at(low + size), level)):
+            return False
+        size *= 2
+    return True
+
+
+def test_the_acceptance_test_says_whether_the_doubling_could_have_started_there() -> None:
+    rng, answers = np.random.default_rng(0), []
+    for _ in range(3_000):
+        heights = rng.normal(size=64)
+        density = Function(lambda x, heights=heights: float(heights[int(4 * x) % 64]))  # type: ignore[misc]
+        x0 = float(rng.uniform(0.0, 16.0))
+        level = density.value(x0) - float(rng.exponential())
+        bracket = slicing.double(rng, x0, level, density, slicing.Bracket(0.0, 0.7, 0, 1), 5)
+        x1 = float(rng.uniform(bracket.at(bracket.lo), bracket.at(bracket.hi)))
+        answers.append(slicing.acceptable(x0, x1, level, density, bracket))
+        assert answers[-1] == could_have_started_at(x1, level, density, bracket)
+    assert 0.05 < np.mean(answers) < 0.95
+
+
 def test_an_update_on_a_single_point_stays_there() -> None:
     density = Function(lambda _: 0.0, (2.0, 2.0))
     assert update(np.random.default_rng(0), Draw(2.0, 0.0), density, 1.0, 10) == Draw(2.0, 0.0)

@@ -705,3 +705,18 @@ def test_spaces_can_be_copied_and_pickled() -> None:
 def test_a_space_shows_its_variables_and_no_more_than_eight() -> None:
     assert repr(Space({"a": Binary()}, lambda p: True)) == "Space({'a': Binary()}, constraint=...)"
     assert "... (60 in all)" in repr(Space({f"x{i}": Binary() for i in range(60)}))
+
+
+@pytest.mark.parametrize("shape", ["path", "cycle"])
+@pytest.mark.parametrize("size", [3, 4, 5, 8, 9, 33])
+def test_leaps_reach_powers_of_two_and_nothing_else(shape: str, size: int) -> None:
+    space = Space({"x": Categorical(range(size), graph=shape)})
+    for here in range(size):
+        rows, _ = space.neighbours_many([[here]], leaps=True)
+        steps = [2**j for j in range(10)]
+        reached = {(here + sign * step) for step in steps for sign in (1, -1)}
+        if shape == "cycle":
+            wanted = {v % size for v in reached if abs(v - here) <= size // 2}
+        else:
+            wanted = {v for v in reached if 0 <= v < size}
+        assert sorted(rows[:, 0].tolist()) == sorted(wanted - {here})

@@ -192,7 +192,9 @@ class Ensemble:
         a, c = parents[owner, i], rows[np.arange(len(rows)), i]
         from_, to = self._offsets[i] + a, self._offsets[i] + c
         weighted = K * self.alpha[:, None]
-        by_value = weighted @ self.one_hot(self.X)  # (S, V, M): sums over the observations with that value
+        flat_weighted = weighted.reshape(-1, len(self.X))
+        by_value = (self.one_hot(self.X).T @ flat_weighted.T).T  # sums over the observations with that value
+        by_value = by_value.reshape(self.size, len(parents), -1)  # (S, V, M)
         mu = self.mean[:, None] + weighted.sum(axis=2)[:, owner]
         complete = np.array([s.kind == "complete" for s in self.kernel.spectra])
         flat = np.flatnonzero(complete[i])
@@ -203,8 +205,8 @@ class Ensemble:
             of_j = np.flatnonzero(i == j)
             columns = slice(self._offsets[j], self._offsets[j] + self.kernel.spectra[j].size)
             for s, h in enumerate(self.hypers):
-                F = self._factor(int(j), h)
-                mu[s, of_j] += np.vecdot(F[c[of_j]] / F[a[of_j]] - 1.0, by_value[s, owner[of_j], columns])
+                ratio = self._factor(int(j), h, c[of_j]) / self._factor(int(j), h, a[of_j])
+                mu[s, of_j] += np.vecdot(ratio - 1.0, by_value[s, owner[of_j], columns])
         rough = K[:, :, :FEW].astype(np.float32)
 
         def covariances(index: Ints, few: bool) -> Floats:
@@ -226,10 +228,11 @@ class Ensemble:
         """Those of the first FEW observations in float32; FLOOR keeps them from vanishing there, so they divide."""
         return self._factors[:, :, :FEW].astype(np.float32)
 
-    def _factor(self, j: int, h: Hyper) -> Floats:
+    def _factor(self, j: int, h: Hyper, values: Ints) -> Floats:
+        """Rows of variable j's table at those values, (len(values), m_j)."""
         spectrum = self.kernel.spectra[j]
-        table = diffusion(spectrum, float(h.scales.log_beta[j])).columns(np.arange(spectrum.size))
-        return np.maximum(table, FLOOR)
+        table = diffusion(spectrum, float(h.scales.log_beta[j]))
+        return np.maximum(table.at(values[:, None], np.arange(spectrum.size)), FLOOR)
 
     @cached_property
     def _rho(self) -> Floats:

@@ -36,6 +36,7 @@ class Settings:
     reference       improvement counts from the best value "observed", or from the best "posterior" mean at an
                     evaluated point, which noise does not flatter
     search          "local" (breadth-first), or the paper's three mixtures with simulated annealing
+    leaps           may a climber leap 2, 4, 8, ... levels along a path or cycle, or only step to the next?
     random_starts, spray_starts, spray_distance, climbers   where the search starts, and how many starts climb
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
@@ -56,6 +57,7 @@ class Settings:
     kappa: float = 2.0
     reference: Reference = "posterior"
     search: Search = "local"
+    leaps: bool = True
     random_starts: int = 2_000
     spray_starts: int = 200
     spray_distance: int = 2
@@ -134,6 +136,7 @@ PAPER = Settings(
     graph_scale="published",
     priors=Priors(),
     reference="observed",
+    leaps=False,
     random_starts=20_000,
     spray_starts=20,
 )

@@ -100,7 +100,8 @@ class Space:
         self.sizes = np.array([v.size for v in self.variables.values()], dtype=np.intp)
         self.sizes.setflags(write=False)
         self._choices = [v.choices for v in self.variables.values()]
-        self._adjacency = _adjacency([v.graph for v in self.variables.values()])
+        graphs = [v.graph for v in self.variables.values()]
+        self._adjacency = {leaps: _adjacency(graphs, leaps) for leaps in (False, True)}
         self._spectra: dict[Scale, tuple[Spectrum, ...]] = {}
         self._verdicts: dict[bytes, bool] = {}
         if constraint is not None and not callable(constraint):
@@ -290,10 +291,13 @@ class Space:
         """(m, d) the feasible rows one edge of one variable's graph away from `row`."""
         return self.neighbours_many(np.asarray(row)[None])[0]
 
-    def neighbours_many(self, rows: ArrayLike) -> tuple[Ints, Ints]:
-        """The feasible neighbours (m, d) of all rows, and (m,) which row each belongs to, ascending."""
+    def neighbours_many(self, rows: ArrayLike, leaps: bool = False) -> tuple[Ints, Ints]:
+        """The feasible neighbours (m, d) of all rows, and (m,) which row each belongs to, ascending.
+
+        leaps: along paths and cycles also 2, 4, 8, ... steps away, so that no search has to walk a thousand levels.
+        """
         checked = self._checked(rows)
-        owner, column, value = self.moves(checked)
+        owner, column, value = self.moves(checked, leaps)
         out = checked[owner]
         out[np.arange(len(out)), column] = value
         if self.constraint is None:
@@ -301,9 +305,9 @@ class Space:
         keep = self.feasible(out)
         return out[keep], owner[keep]
 
-    def moves(self, rows: ArrayLike) -> Moves:
+    def moves(self, rows: ArrayLike, leaps: bool = False) -> Moves:
         """What `neighbours_many` does, the constraint left aside, as three integers a neighbour instead of d."""
-        checked, a = self._checked(rows), self._adjacency
+        checked, a = self._checked(rows), self._adjacency[leaps]
         counts = a.degree[checked + a.offset].ravel()
         cell = np.repeat(np.arange(counts.size), counts)
         nth = np.arange(cell.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -396,8 +400,8 @@ def _probes(sizes: Ints, batch: int = 500) -> Iterable[Ints]:
         yield rows
 
 
-def _adjacency(each: Sequence[Graph]) -> Adjacency:
-    degrees, targets = zip(*(_edges(graph) for graph in each), strict=True)
+def _adjacency(each: Sequence[Graph], leaps: bool) -> Adjacency:
+    degrees, targets = zip(*(_edges(graph, leaps) for graph in each), strict=True)
     sizes = np.array([graph.size for graph in each], dtype=np.intp)
     complete = np.array([graph.kind == "complete" for graph in each])
     degree = np.concatenate(degrees)
@@ -405,7 +409,7 @@ def _adjacency(each: Sequence[Graph]) -> Adjacency:
     return Adjacency(np.cumsum(sizes) - sizes, degree, np.cumsum(listed) - listed, np.concatenate(targets), complete)
 
 
-def _edges(graph: Graph) -> tuple[Ints, Ints]:
+def _edges(graph: Graph, leaps: bool) -> tuple[Ints, Ints]:
     """The degree of each value (k,), and the neighbours of value 0, of value 1, ...; none for a complete graph."""
     k = graph.size
     if graph.kind == "complete":
@@ -413,7 +417,12 @@ def _edges(graph: Graph) -> tuple[Ints, Ints]:
     if graph.weights is not None:
         source, target = np.nonzero(graph.weights > 0)
         return np.bincount(source, minlength=k), target
-    a = np.arange(k if graph.kind == "cycle" else k - 1)
-    b = (a + 1) % k
-    source, target = np.concatenate([a, b]), np.concatenate([b, a])
-    return np.bincount(source, minlength=k), target[np.lexsort((target, source))]
+    reach = k // 2 if graph.kind == "cycle" else k - 1
+    lengths = [2**j for j in range(reach.bit_length())] if leaps else [1]
+    a = np.concatenate([np.arange(k if graph.kind == "cycle" else k - length) for length in lengths])
+    b = (
+        np.concatenate([np.arange(length, length + (k if graph.kind == "cycle" else k - length)) for length in lengths])
+        % k
+    )
+    edges = np.unique(np.concatenate([np.stack([a, b], axis=1), np.stack([b, a], axis=1)]), axis=0)
+    return np.bincount(edges[:, 0], minlength=k), edges[:, 1]

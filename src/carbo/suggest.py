@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
     @property
     def domain(self) -> search.Domain:
-        return search.Domain(self.space.neighbours_many, self.permitted)
+        return search.Domain(lambda rows: self.space.neighbours_many(rows, self.settings.leaps), self.permitted)
 
 
 def propose(rng: np.random.Generator, question: Question) -> Ints:

@@ -1,0 +1,83 @@
+"""The laboratory's problems: the paper's, exactly, and random ones that need no download.
+
+>>> ising = problem("ising-1e-2", run=1)
+>>> values = [ising.evaluate(params) for params in ising.initial()]
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from carbo.bench.problems.base import LAMBDAS, Problem, Relocated
+from carbo.bench.problems.branin import branin
+from carbo.bench.problems.contamination import contamination
+from carbo.bench.problems.ising import ising
+from carbo.bench.problems.maxsat import FILES, RAW, STANDARDISED, maxsat, paper_maxsat, random_maxcut, random_maxsat
+from carbo.bench.problems.pest_control import pest_control
+from carbo.bench.problems.seeds import GROUP, RUNS, checked_run
+from carbo.errors import SettingsError
+
+Builder = Callable[[int, str | Path | None], Problem]
+"""A run in 1..25, and the folder of downloaded files if there is one, to the problem of that run."""
+
+
+def _without_data(make: Callable[[int], Problem]) -> Builder:
+    return lambda run, _data: make(run)
+
+
+def _random_case(make: Callable[[int, int], Problem]) -> Builder:
+    """Five instances with five starts each, like the paper's cases."""
+    return lambda run, _data: make((checked_run(run) - 1) // GROUP, run)
+
+
+def _from_folder(name: str, weights: str) -> Builder:
+    return lambda run, data: paper_maxsat(name, run, data, weights)
+
+
+PROBLEMS: dict[str, Builder] = {
+    **{f"ising-{text}": _without_data(partial(ising, lam=lam)) for text, lam in LAMBDAS.items()},
+    **{f"contamination-{text}": _without_data(partial(contamination, lam=lam)) for text, lam in LAMBDAS.items()},
+    "branin": _without_data(branin),
+    "branin-published": _without_data(partial(branin, graph="published")),
+    "pest-control": _without_data(pest_control),
+    "pest-control-fixed": _without_data(partial(pest_control, variant="fixed")),
+    "pest-control-path": _without_data(partial(pest_control, graph="path")),
+    **{name: _from_folder(name, STANDARDISED) for name in FILES},
+    **{f"{name}-raw": _from_folder(name, RAW) for name in FILES},
+    "maxcut-random": _random_case(random_maxcut),
+    "maxsat-random": _random_case(random_maxsat),
+}
+"""Every problem by its name; `problem` is the way in."""
+
+
+def problem(name: str, run: int, data: str | Path | None = None) -> Problem:
+    """The problem of that name as it is in a run, 1..25, of the paper.
+
+    data: the folder with the .wcnf files, for the MaxSAT problems of the paper (names in `FILES`, and with "-raw").
+    SettingsError on an unknown name or run; DataError when a file is missing or malformed.
+    """
+    if name not in PROBLEMS:
+        close = difflib.get_close_matches(str(name), PROBLEMS, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
+        raise SettingsError(f"problem: expected one of {', '.join(PROBLEMS)}, got {name!r}{meant}")
+    return PROBLEMS[name](run, data)
+
+
+__all__ = [
+    "FILES",
+    "PROBLEMS",
+    "RUNS",
+    "Problem",
+    "Relocated",
+    "branin",
+    "contamination",
+    "ising",
+    "maxsat",
+    "pest_control",
+    "problem",
+    "random_maxcut",
+    "random_maxsat",
+]
