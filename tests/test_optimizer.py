@@ -328,10 +328,10 @@ def test_failures_use_a_space_up_like_successes(preset: str, share: float) -> No
 
 @both_presets
 def test_a_rare_constraint_in_a_huge_space_is_used_up_too(preset: str) -> None:
-    """20 permitted points among a million: neither listing nor plain rejection finds them."""
-    asked = until_exhausted(cheap(binary(20, lambda p: sum(p.values()) == 1), preset), rough)
+    """18 permitted points among a quarter million: neither listing nor plain rejection finds them."""
+    asked = until_exhausted(cheap(binary(18, lambda p: sum(p.values()) == 1), preset), rough, batch=3)
     assert distinct(asked)
-    assert len(asked) == 20
+    assert len(asked) == 18
 
 
 def test_exhaustion_is_an_error_of_carbo_and_no_value_error() -> None:
@@ -358,7 +358,7 @@ def test_replicates_on_request_only(preset: str, exhaustive: int) -> None:
 @both_ways
 def test_failed_points_are_not_replicated(preset: str, exhaustive: int) -> None:
     opt = cheap(binary(3), preset, exhaustive=exhaustive, replicate=True)
-    asked = run(opt, lambda p: None if p["x0"] else smooth(p), 20)
+    asked = run(opt, lambda p: None if p["x0"] else smooth(p), 12)
     failed = [key(p) for p in asked if p["x0"]]
     assert len(failed) == len(set(failed))
 
@@ -387,7 +387,7 @@ def test_no_suggestion_violates_the_constraint(preset: str, name: str) -> None:
     d, constraint = CONSTRAINTS[name]
     opt = cheap(binary(d, constraint), preset, initial=3)
     asked: list[Params] = []
-    for n in (3, 1, 4, 1, 1, 4):
+    for n in (3, 1, 3, 2):
         some = opt.ask(n)
         assert len(some) == n
         asked += some
@@ -439,7 +439,7 @@ def test_all_failures_are_the_same(preset: str) -> None:
     assert math.isfinite(opt.best.value)
 
 
-@pytest.mark.parametrize(("preset", "acquisition"), [("paper", "thompson"), ("default", "thompson"), ("default", "ei")])
+@pytest.mark.parametrize(("preset", "acquisition"), [("paper", "thompson"), ("default", "ei")])
 def test_the_model_learns_to_stay_away_from_failures(
     preset: str, acquisition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
 from collections.abc import Callable
@@ -54,33 +55,34 @@ def told(opt: Optimizer, values: list[Any]) -> list[Params]:
 # ---------------------------------------------------------------- the scale of values
 
 
-def steps(preset: str, seed: int, scale: Callable[[float], float]) -> list[Params]:
-    """Twelve suggestions where the values told are those of one random quadratic function, seen through `scale`."""
+@functools.cache
+def steps(preset: str, seed: int, a: float = 1.0, b: float = 0.0) -> list[Params]:
+    """Twelve suggestions where the values told are a f(x) + b for one random quadratic function f."""
     weights = np.random.default_rng(seed).normal(size=(10, 10))
     opt, asked = cheap(binary(10), preset, seed=seed), []
     for _ in range(12):
         asked.append(opt.ask())
         x = np.array(list(asked[-1].values()), dtype=float)
-        opt.tell(asked[-1], scale(float(x @ weights @ x)))
+        opt.tell(asked[-1], a * float(x @ weights @ x) + b)
     return asked
 
 
 @both_presets
-@pytest.mark.parametrize("exponent", [-900, -1, 1, 40, 900])
+@pytest.mark.parametrize("exponent", [-900, 1, 900])
 def test_suggestions_do_not_depend_on_the_unit(preset: str, exponent: int) -> None:
     """Exactly: a power of two changes no digit of any value."""
-    assert steps(preset, 1, lambda v: math.ldexp(v, exponent)) == steps(preset, 1, lambda v: v)
+    assert steps(preset, 0, 2.0**exponent) == steps(preset, 0)
 
 
 @both_presets
-@pytest.mark.parametrize(("a", "b"), [(3.0, 0.0), (1.0, 5.0), (1e-3, -7.0), (1e6, 1e6), (1e200, 0.0)])
+@pytest.mark.parametrize(("a", "b"), [(3.0, 0.0), (1.0, 5.0), (1e-3, -7.0), (1e200, 1e202)])
 def test_suggestions_do_not_depend_on_unit_and_zero(preset: str, a: float, b: float) -> None:
     """Rounding moves standardised values by about 1e-16 (1 + |b/a|), here at most 1e-12. A run makes some 1e5
     comparisons with random levels; a change of 1e-12, magnified perhaps a thousandfold by the covariance, turns one
     of them in about 1e-4 of all runs. So all runs agree, and none by luck: the values have no ties.
     """
     for seed in range(2):
-        assert steps(preset, seed, lambda v: a * v + b) == steps(preset, seed, lambda v: v)
+        assert steps(preset, seed, a, b) == steps(preset, seed)
 
 
 @both_presets
@@ -121,10 +123,10 @@ ODD_VALUES: dict[str, list[Any]] = {
 def test_odd_values_give_suggestions_and_predictions(preset: str, exhaustive: int, name: str) -> None:
     opt = cheap(binary(6), preset, exhaustive=exhaustive, initial=1)
     points = told(opt, ODD_VALUES[name])
-    asked = [opt.ask(), *opt.ask(3)]
+    asked = opt.ask(2)
     assert distinct(asked)
     assert not [p for p in asked if p in points]
-    opt.tell(asked, [ODD_VALUES[name][0]] * 4)
+    opt.tell(asked, [ODD_VALUES[name][0]] * 2)
     mean, std = opt.predict(points + asked)
     assert np.all(np.isfinite(mean))
     assert np.all(np.isfinite(std))
@@ -341,11 +343,11 @@ def test_every_acquisition_gives_new_permitted_points(preset: str, exhaustive: i
     )
     opt = cheap(space, preset, acquisition=acquisition, exhaustive=exhaustive)
     asked: list[Params] = []
-    for n in (5, 1, 2, 1):
+    for n in (5, 2, 1):
         some = opt.ask(n)
         asked += some
         opt.tell(some, [None if p["b"] == "r" and p["c"] else float(p["a"] * p["d"]) for p in some])
-    assert len(asked) == 9
+    assert len(asked) == 8
     assert distinct(asked)
     assert all(p["a"] != 3 for p in asked)
 
@@ -446,8 +448,8 @@ def random_variable(rng: np.random.Generator) -> Variable:
 
 
 def random_space(rng: np.random.Generator) -> Space:
-    """One to six variables; a third with an arbitrary constraint that permits a half to 4/5 of the points."""
-    variables = {f"v{i}": random_variable(rng) for i in range(int(rng.integers(1, 7)))}
+    """One to five variables; a third with an arbitrary constraint that permits a half to 4/5 of the points."""
+    variables = {f"v{i}": random_variable(rng) for i in range(int(rng.integers(1, 6)))}
     salt = int(rng.integers(2, 6))
 
     def arbitrary(params: Params) -> bool:
@@ -479,18 +481,18 @@ def random_values(rng: np.random.Generator, n: int) -> list[float | None]:
 
 
 def random_settings(rng: np.random.Generator) -> dict[str, Any]:
-    """Very cheap ones. Knowledge gradient and annealing, the dear ones, come up in one case of forty each."""
-    dear = int(rng.integers(40))
+    """Very cheap ones. Knowledge gradient and annealing, the dear ones, come up in one case of eighty each."""
+    dear = int(rng.integers(80))
     return {
-        "samples": int(rng.integers(1, 3)),
-        "burn_in": int(rng.integers(0, 2)),
+        "samples": 2 if rng.random() < 0.3 else 1,
+        "burn_in": 1 if rng.random() < 0.3 else 0,
         "random_starts": int(rng.integers(1, 20)),
         "spray_starts": int(rng.integers(0, 6)),
         "spray_distance": int(rng.integers(1, 4)),
         "climbers": int(rng.integers(1, 3)),
         "exhaustive": int(rng.choice([0, 64])),
         "initial": 1,
-        "acquisition": "kg" if dear == 0 else str(rng.choice(["ei", "ei", "ucb", "mes", "thompson"])),
+        "acquisition": "kg" if dear == 0 else str(rng.choice(["ei", "ei", "ei", "ucb", "ucb", "mes", "thompson"])),
         "search": SEARCHES[int(rng.integers(1, 4))] if dear == 1 else "local",
         "reference": str(rng.choice(["observed", "posterior"])),
         "highest_order": int(rng.integers(1, 5)),
