@@ -237,10 +237,10 @@ def test_the_expected_maximum_is_right_where_it_is_known(a: list[float], b: list
 
 def brute_force_gradient(model: Ensemble, rows: Ints, x: int) -> float:
     """Evaluate row x in thought, with every value it may take; fit anew; how much lower is the lowest mean?"""
-    gain = 0.0
+    gain, among = 0.0, np.concatenate([rows, model.X])
     for s, h in enumerate(model.hypers):
         w, beta = np.exp(h.log_w), np.exp(h.scales.log_beta)
-        together = np.concatenate([model.X, rows[x : x + 1], rows])
+        together = np.concatenate([model.X, rows[x : x + 1], among])
         K = w[0] * oracles.product_gram(SPACE, "connectivity", beta, together)
         n, noise = len(model.X), math.exp(h.log_noise)
         old = K[:n, :n] + noise * np.eye(n)

@@ -113,16 +113,6 @@ def test_variance_is_never_negative_even_at_noiseless_observations() -> None:
     np.testing.assert_allclose(variance, 0.0, atol=1e-8)
 
 
-@given(seed=st.integers(0, 10**6), n=st.integers(1, 10))
-def test_exact_mean_is_generalised_least_squares(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    C, y, one = random_covariance(rng, n), rng.normal(size=n), np.ones(n)
-    inverse = np.linalg.inv(C)
-    mean, sd = gp.exact_mean(C, y)
-    assert mean == pytest.approx(float(one @ inverse @ y / (one @ inverse @ one)), rel=1e-9, abs=1e-9)
-    assert sd == pytest.approx(float((one @ inverse @ one) ** -0.5), rel=1e-9)
-
-
 # -- elimination -----------------------------------------------------------------------------------------------------
 
 

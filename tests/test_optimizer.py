@@ -493,7 +493,9 @@ def test_any_real_number_is_a_value(preset: str, value: Any) -> None:
 GOOD: Params = {"x0": True, "x1": False}
 
 
-@pytest.mark.parametrize("value", [True, False, np.True_, "1", "nan", b"1", 1j, [1.0], {}, object(), np.zeros(2)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [True, False, np.True_, "1", "nan", b"1", 1j, [1.0], {}, object(), np.zeros(2)], ids=repr
+)
 def test_what_is_no_number_is_refused_and_changes_nothing(value: Any) -> None:
     opt = cheap(binary(2))
     pending = opt.ask()
@@ -629,7 +631,9 @@ def test_predictions_interpolate_on_the_users_scale_and_doubt_what_is_far(preset
     """24 noiseless values between 990 and 1015: within 0.1 of them at the data, with a standard deviation of some
     units at the other end of `a` (noise is inferred, so the data are met roughly).
     """
-    opt = cheap(Space({"a": Integer(0, 20), "b": Categorical(["x", "y", "z"])}), preset, seed=seed, samples=5, burn_in=20)
+    opt = cheap(
+        Space({"a": Integer(0, 20), "b": Categorical(["x", "y", "z"])}), preset, seed=seed, samples=5, burn_in=20
+    )
     known = [{"a": a, "b": b} for a in range(12) for b in "xy"]
     opt.tell(known, [sine(p) for p in known])
     mean, std = opt.predict(known)
@@ -791,7 +795,8 @@ PHASES = [
 
 @both_presets
 @pytest.mark.parametrize(
-    ("phase", "exhaustive"), [(phase, SEARCHED) for phase in PHASES] + [(with_pending, LISTED), (after_failures, LISTED)]
+    ("phase", "exhaustive"),
+    [(phase, SEARCHED) for phase in PHASES] + [(with_pending, LISTED), (after_failures, LISTED)],
 )
 def test_a_restored_optimiser_makes_the_same_suggestions(
     preset: str, phase: Callable[[Optimizer], None], exhaustive: int
@@ -988,7 +993,12 @@ def transcript(preset):
 def fresh_process(code: str, hash_seed: str, text: str = "") -> str:
     environment = os.environ | {"PYTHONHASHSEED": hash_seed}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], input=text, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-c", code],
+        input=text,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.splitlines()[-1]
 

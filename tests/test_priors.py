@@ -15,7 +15,7 @@ from carbo.posterior import Priors
 from tests import oracles
 from tests.oracles import Law
 
-BETA, NOISE, RELEVANCE = (-12.0, math.log(100.0)), (-12.0, math.log(1e4)), (-8.0, 4.0)
+BETA, NOISE, RELEVANCE = (-12.0, math.log(100.0)), (-12.0, math.log(1e4)), (-6.0, 3.0)
 
 
 def assert_density_of(log_density: Callable[[float], float], law: Law) -> None:

@@ -191,9 +191,7 @@ def test_ends_of_the_bracket_are_asked_only_until_one_is_inside() -> None:
         return 0.0
 
     density = Function(flat)
-    bracket = slicing.double(
-        np.random.default_rng(0), 0.0, -1.0, density, slicing.Bracket(0.0, 1.0, 0, 1), doublings=10
-    )
+    bracket = slicing.double(np.random.default_rng(0), 0.0, -1.0, density, 1.0, doublings=10)
     assert bracket.hi - bracket.lo == 2**10
     assert len(asked) <= 10
 
@@ -227,7 +225,7 @@ def test_the_bracket_holds_the_current_point_and_both_its_ends_are_outside_the_s
         x0 = float(rng.normal())
         level = -0.5 * x0 * x0 - float(rng.exponential())
         density = Function(lambda x: -0.5 * x * x)
-        bracket = slicing.double(rng, x0, level, density, slicing.Bracket(0.0, 0.7, 0, 1), 10)
+        bracket = slicing.double(rng, x0, level, density, 0.7, 10)
         assert bracket.at(bracket.lo) <= x0 <= bracket.at(bracket.hi)
         size = bracket.hi - bracket.lo
         assert size in {2**k for k in range(11)}
@@ -255,7 +253,7 @@ def test_the_acceptance_test_says_whether_the_doubling_could_have_started_there(
         density = Function(lambda x, heights=heights: float(heights[int(4 * x) % 64]))  # type: ignore[misc]
         x0 = float(rng.uniform(0.0, 16.0))
         level = density.value(x0) - float(rng.exponential())
-        bracket = slicing.double(rng, x0, level, density, slicing.Bracket(0.0, 0.7, 0, 1), 5)
+        bracket = slicing.double(rng, x0, level, density, 0.7, 5)
         x1 = float(rng.uniform(bracket.at(bracket.lo), bracket.at(bracket.hi)))
         answers.append(slicing.acceptable(x0, x1, level, density, bracket))
         assert answers[-1] == could_have_started_at(x1, level, density, bracket)

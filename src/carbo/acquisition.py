@@ -51,9 +51,8 @@ def log_h(z: Floats) -> Floats:
     out[~low] = np.log(np.exp(-0.5 * u * u - LOG_SQRT_2PI) + u * ndtr(u))
     v = -z[low]
     mills = np.sqrt(np.pi / 2.0) * erfcx(v / np.sqrt(2.0))  # Phi(-v) / phi(v)
-    gap = np.where(v < 1e4, 1.0 - v * mills, 1.0 / np.maximum(v, 1.0) ** 2)  # -> 1/v^2 - 3/v^4 + ...
-    series = v > 50.0
-    gap = np.where(series, (1.0 - 3.0 / np.maximum(v, 1.0) ** 2) / np.maximum(v, 1.0) ** 2, gap)
+    q = 1.0 / np.maximum(v, 1.0) ** 2
+    gap = np.where(v > 60.0, q * (1.0 - 3.0 * q * (1.0 - 5.0 * q * (1.0 - 7.0 * q))), 1.0 - v * mills)
     out[low] = -0.5 * v * v - LOG_SQRT_2PI + np.log(gap)
     return out
 
@@ -99,16 +98,17 @@ def _joint_draws(rng: np.random.Generator, ensemble: Ensemble, s: int, rows: Int
 
 
 def knowledge_gradient(ensemble: Ensemble, rows: Ints) -> Floats:
-    """Exact knowledge gradient (Frazier 2009) of each row when the optimum is sought among `rows`, (N,).
+    """Exact knowledge gradient (Frazier 2009) of each row, the optimum being sought among rows and observations, (N,).
 
     E[min_i mu_i] - E[min_i (mu_i + slope_i Z)] for Z standard normal, averaged over samples: evaluating row x moves
     the mean at row i by slope_i = cov(i, x) / sqrt(var(x) + noise) standard deviations.
     """
     total = np.zeros(len(rows))
+    among = np.concatenate([rows, ensemble.X])
     for s, h in enumerate(ensemble.hypers):
-        mean, cov = ensemble.joint(s, rows)
+        mean, cov = ensemble.joint(s, among)
         variance = np.maximum(np.diagonal(cov), 0.0) + np.exp(h.log_noise)
-        slopes = cov / np.sqrt(variance)
+        slopes = cov[:, : len(rows)] / np.sqrt(variance[: len(rows)])
         total += [mean.min() + expected_max(-mean, slopes[:, x]) for x in range(len(rows))]
     return total / ensemble.size
 
@@ -121,15 +121,16 @@ def expected_max(a: Floats, b: Floats) -> float:
     a, b = a[last], b[last]
     kept, cuts = [0], [-np.inf]
     for i in range(1, len(a)):
-        while True:
-            j = kept[-1]
-            cut = (a[j] - a[i]) / (b[i] - b[j])
+        cut = -np.inf
+        while kept:
+            with np.errstate(over="ignore"):  # slopes that differ by less than the range of a float
+                cut = (a[kept[-1]] - a[i]) / (b[i] - b[kept[-1]])
             if cut > cuts[-1]:
                 break
             kept.pop()
             cuts.pop()
         kept.append(i)
-        cuts.append(cut)
+        cuts.append(cut if len(kept) > 1 else -np.inf)
     edges = np.append(cuts, np.inf)
     a, b = a[kept], b[kept]
     mass = np.diff(ndtr(edges))
@@ -140,7 +141,7 @@ def expected_max(a: Floats, b: Floats) -> float:
 class Pointwise(NamedTuple):
     """Scores of rows from mu and sd, as the search uses them: exact ones and cheap upper bounds.
 
-    `penalty` (N,) is added to both: the log probability of success where evaluations have failed.
+    `penalty` (N,), never positive, is added to scores: the log probability of success where evaluations have failed.
     """
 
     ensemble: Ensemble
@@ -154,7 +155,7 @@ class Pointwise(NamedTuple):
         return self._in_pieces(rows, False)
 
     def rough(self, rows: Ints) -> Floats:
-        """Scores good to about three digits, computed in float32."""
+        """Scores good to about three digits, in float32 where that is enough."""
         return self._in_pieces(rows, True)
 
     def _in_pieces(self, rows: Ints, rough: bool) -> Floats:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,14 @@ from carbo.graph import Floats, Ints
 from carbo.kernel import DENSE_COLUMNS, FLOOR, Kernel, Product, cross, diagonal_tables, diffusion, one_hot, tables
 
 Covariances = Callable[[Ints, bool], Floats]
-"""(index, few) -> covariances of those rows with the first FEW observations, perhaps in float32, or with all."""
+"""(index, few) -> covariances of those rows with the first FEW observations, or with all."""
+TINY = 1e-200
+"""Added to variances, so that a space of one point divides by something."""
 FEW = 32
 """Observations that a bound of sd is given; see `telling`."""
-ROOM = 1.005
-"""Factor that keeps a bound computed in float32 a bound."""
+WELL_CONDITIONED = 1e6
+"""Largest signal-to-noise ratio, times observations, at which starts are screened in float32: their sd is then good to
+three digits."""
 
 
 class Recombined(NamedTuple):
@@ -88,7 +91,7 @@ class Ensemble:
         return one_hot(self._sizes, rows)
 
     def covariances(self, rows: Ints, rough: bool = False) -> Floats:
-        """Between rows and observations under every sample, (S, N, n); rough: in float32."""
+        """Between rows and observations under every sample, (S, N, n); rough: in float32 if that will do."""
         each = self._rough_tables if rough else self._tables
         dtype = each[0][0].dtype
         H, K = self.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
@@ -98,12 +101,19 @@ class Ensemble:
         return K
 
     @cached_property
+    def _rough_dtype(self) -> type[np.floating[Any]]:
+        """float32 where it is good enough: Newton's identities of the order kernel cancel, and so does a small sd."""
+        ratio = max(float(w.sum()) / math.exp(h.log_noise) for w, h in zip(self.w, self.hypers, strict=True))
+        fine = isinstance(self.kernel, Product) and ratio * len(self.X) < WELL_CONDITIONED
+        return np.float32 if fine else np.float64
+
+    @cached_property
     def _rough_tables(self) -> list[list[Floats]]:
-        return [[T.astype(np.float32) for T in some] for some in self._tables]
+        return [[T.astype(self._rough_dtype) for T in some] for some in self._tables]
 
     @cached_property
     def _rough_L(self) -> list[Floats]:
-        return [np.asfortranarray(g.L, dtype=np.float32) for g in self.gps]
+        return [np.asfortranarray(g.L, dtype=self._rough_dtype) for g in self.gps]
 
     def prior_variance(self, rows: Ints) -> Floats:
         """(S, N)."""
@@ -120,7 +130,7 @@ class Ensemble:
         """Posterior standard deviation (S, N) given the first m observations, from covariances K (S, N, m).
 
         With m < n that is an upper bound of the one given all.
-        K is overwritten; in float32 the result has about three digits.
+        K is overwritten.
         """
         m, explained = K.shape[2], np.empty(K.shape[:2])
         rough = K.dtype == np.float32
@@ -129,10 +139,10 @@ class Ensemble:
             solve = blas.strsm if rough else blas.dtrsm
             V = solve(1.0, L[:m, :m], K[s].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance))
+        return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance + TINY))
 
     def predict(self, rows: Ints, rough: bool = False) -> tuple[Floats, Floats]:
-        """mu and sd at rows; rough: in float32, for screening."""
+        """mu and sd at rows; rough: in float32 if that will do, for screening."""
         K = self.covariances(rows, rough)
         return self.mu(K), self.sd(K, self.prior_variance(rows))
 
@@ -144,7 +154,7 @@ class Ensemble:
         return g.mean + K @ g.alpha, cross(self.kernel, h.scales, w, rows, rows) - V.T @ V
 
     def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
-        """mu and an upper bound of sd of all recombined rows, each (S, len(starts)), in float32.
+        """mu and an upper bound of sd of all recombined rows, each (S, len(starts)), to a few digits.
 
         Under a product kernel a row's covariances are its halves' multiplied: no row is ever written out.
         """
@@ -159,19 +169,21 @@ class Ensemble:
         left, right = (
             np.asarray(self.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1) * which for rows, which in halves
         )
-        left, right = left.astype(np.float32), right.astype(np.float32)
+        dtype = self._rough_dtype
+        left, right = left.astype(dtype), right.astype(dtype)
+        solve = blas.strsm if dtype is np.float32 else blas.dtrsm
         mu, explained = np.empty((self.size, B, R, R)), np.empty((self.size, B * R * R))
         for s, (T,) in enumerate(self._rough_tables):
-            w = np.float32(self.w[s][0])
+            w = dtype(self.w[s][0])
             a, b = left @ T, right @ T
             np.exp(a, out=a)
             np.exp(b, out=b)
             a *= w
-            mu[s] = (a * self.alpha[s].astype(np.float32)) @ b.transpose(0, 2, 1)
+            mu[s] = (a * self.alpha[s].astype(dtype)) @ b.transpose(0, 2, 1)
             K = a[:, :, None, :FEW] * b[:, None, :, :FEW]
-            V = blas.strsm(1.0, self._rough_L[s][:FEW, :FEW], K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
+            V = solve(1.0, self._rough_L[s][:FEW, :FEW], K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        sd = ROOM * np.sqrt(np.maximum(variance - explained, 1e-6 * variance))
+        sd = np.sqrt(np.maximum(variance - explained, 1e-12 * variance + TINY))
         return self.mean[:, None] + mu.reshape(self.size, -1), sd
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
@@ -207,13 +219,12 @@ class Ensemble:
             for s, h in enumerate(self.hypers):
                 ratio = self._factor(int(j), h, c[of_j]) / self._factor(int(j), h, a[of_j])
                 mu[s, of_j] += np.vecdot(ratio - 1.0, by_value[s, owner[of_j], columns])
-        rough = K[:, :, :FEW].astype(np.float32)
 
         def covariances(index: Ints, few: bool) -> Floats:
-            factors, own = (self._rough_factors, rough) if few else (self._factors, K)
-            ratio = factors[:, to[index]]
-            ratio /= factors[:, from_[index]]
-            ratio *= own[:, owner[index]]
+            m = FEW if few else None
+            ratio = self._factors[:, to[index], :m]
+            ratio /= self._factors[:, from_[index], :m]
+            ratio *= K[:, owner[index], :m]
             return ratio
 
         return mu, covariances
@@ -222,11 +233,6 @@ class Ensemble:
     def _factors(self) -> Floats:
         """exp of the product kernel's tables, (S, M, n)."""
         return np.stack([np.exp(T) for (T,) in self._tables])
-
-    @cached_property
-    def _rough_factors(self) -> Floats:
-        """Those of the first FEW observations in float32; FLOOR keeps them from vanishing there, so they divide."""
-        return self._factors[:, :, :FEW].astype(np.float32)
 
     def _factor(self, j: int, h: Hyper, values: Ints) -> Floats:
         """Rows of variable j's table at those values, (len(values), m_j)."""
@@ -265,8 +271,8 @@ class Around:
         return self.ensemble.sd(self.covariances(index, False), self.prior_variance[:, index])
 
     def sd_bound(self, index: Ints) -> Floats:
-        """Upper bound of the same: sd given the first FEW observations, with room for float32."""
-        return ROOM * self.ensemble.sd(self.covariances(index, True), self.prior_variance[:, index])
+        """Upper bound of the same: sd given the first FEW observations."""
+        return self.ensemble.sd(self.covariances(index, True), self.prior_variance[:, index])
 
 
 def build(kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
@@ -280,6 +286,7 @@ def telling(data: Data) -> Ints:
     by_value = np.argsort(data.y, kind="stable")
     chosen = by_value[: FEW // 2].tolist()
     distance = np.min(np.count_nonzero(data.X[:, None] != data.X[chosen], axis=2), axis=1)
+    distance[chosen] = -1
     while len(chosen) < min(FEW, len(data.y)):
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.count_nonzero(data.X[chosen[-1]] != data.X, axis=1))

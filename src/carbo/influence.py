@@ -32,7 +32,7 @@ class Influence(NamedTuple):
 
 @dataclass(frozen=True)
 class Relevance:
-    """Influence by variable, largest first, and the share of the variance at each order of interaction.
+    """Influence by variable, largest first, and the share of the model's signal variance at each order of interaction.
 
     `orders` maps "1", "2", ... (and "all" for the full product) to shares; None where the kernel has no orders.
     """
@@ -63,6 +63,7 @@ def influence(rng: np.random.Generator, model: Ensemble, space: Space) -> Releva
             changed = base.copy()
             changed[:, i] = other[:, i]
             effects[i] = np.mean((f - model.mu(model.covariances(changed))) ** 2, axis=1) / (2.0 * variance)
+    effects = np.minimum(effects, 1.0)  # an estimate from BASE_ROWS rows can exceed what it estimates
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
     order = np.argsort(-effects.mean(axis=1), kind="stable")
     shares = {space.names[i]: Influence(float(effects[i].mean()), float(low[i]), float(high[i])) for i in order}

@@ -5,7 +5,7 @@ Notation
     m_i         values of variable i; x_i, x'_i two of them
     T_i         diffusion table of variable i at beta_i, normalised: T_i = m_i sum_j c_j u_j u_j' / sum_j c_j,
                 c_j = exp(-beta_i lambda_j) (paper eq. 5, supplement's remark on Psi)
-    z_i         the same without the constant mode (j > 0): the centred table, m_i T_i = 1 + z_i before scaling
+    z_i         the same without the constant mode (j > 0), again of mean diagonal one: the centred table
     r_i         relevance of variable i, >= 0
     e_q         elementary symmetric polynomial of order q in the d numbers r_i z_i(x_i, x'_i)
     p_s         power sum of order s of the same numbers
@@ -16,7 +16,7 @@ Product kernel (the paper's):     K = w_1 prod_i T_i                            
 Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
 
 Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
-it. While searching, `columns` fixes everything and gives covariances between many rows and the observations.
+it. While searching, `tables` fixes everything, and one-hot rows times tables give covariances of many rows.
 """
 
 from __future__ import annotations
@@ -95,9 +95,6 @@ class Kernel(Protocol):
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         """(P, n, n)."""
-
-    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:
-        """The parts, built anew where that is cheap: swaps accumulate rounding."""
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
         """The signal covariance as a function of coordinate `at`, all else fixed."""
@@ -190,24 +187,20 @@ class Product:
     def coordinates(self) -> list[Coordinate]:
         return [Coordinate("beta", i) for i, s in enumerate(self.spectra) if s.size > 1]
 
-    def _factor(self, i: int, log_beta: float, x: Ints) -> Floats:
+    def _square(self, i: int, log_beta: float, x: Ints) -> Floats:
         return np.maximum(square(diffusion(self.spectra[i], log_beta), x), FLOOR)
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         return np.asarray(np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None])
 
-    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:  # noqa: ARG002
-        return self.parts(scales, X)
-
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
         i, s, x = at.variable, self.spectra[at.variable], X[:, at.variable]
         if s.kind == "complete":
-            lam, size = float(s.lam[-1]), s.size
-            return Split(lambda log_beta: max(unequal(lam, size, log_beta), FLOOR), i, parts[0], float(w[0]))
-        rest = parts[0] * w[0] / self._factor(i, scales.log_beta[i], x)
+            return Split(lambda log_beta: self._rho(s, log_beta), i, parts[0], float(w[0]))
+        rest = parts[0] * w[0] / self._square(i, scales.log_beta[i], x)
 
         def fill(log_beta: float, out: Floats) -> None:
-            np.multiply(rest, self._factor(i, log_beta, x), out=out)
+            np.multiply(rest, self._square(i, log_beta, x), out=out)
 
         return Curve(fill, lambda theta: self.swapped(parts, scales, X, at, theta))
 
@@ -275,12 +268,9 @@ class Orders:
         for i, s in enumerate(self.spectra):
             a = r[i] * square(centred(s, scales.log_beta[i]), X[:, i])
             E[1:] += a * E[:-1]
-            full *= (1.0 + a) / (1.0 + r[i])
+            full *= _factor(a) / (1.0 + r[i])
         raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
-        return raw / _safe(self.norms(r))[:, None, None]
-
-    def refresh(self, parts: Floats, scales: Scales, X: Ints) -> Floats:  # noqa: ARG002
-        return parts
+        return raw * _inverse(self.norms(r))[:, None, None]
 
     def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
         """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
@@ -293,7 +283,7 @@ class Orders:
             below = A[q] = parts[q] * full_norms[q] - a * below
             below_norm = norms[q] = max(full_norms[q] - r[i] * below_norm, 0.0)
         if self.product:
-            A[-1] = parts[-1] * (1.0 + r[i]) / _away_from_zero(1.0 + a)
+            A[-1] = parts[-1] * (1.0 + r[i]) / _factor(a)
             norms[-1] = 1.0
         return A, norms, z
 
@@ -312,7 +302,7 @@ class Orders:
         if at.name == "relevance":
             return self._relevance_curve(A, low * z, norms, low_norms, w)
         r, s, x = math.exp(scales.log_relevance[at.variable]), self.spectra[at.variable], X[:, at.variable]
-        scale = 1.0 / _safe(norms + r * low_norms)
+        scale = _inverse(norms + r * low_norms)
         rest, slope = np.tensordot(w * scale, A, 1), np.tensordot(r * w * scale, low, 1)
 
         def fill(theta: float, out: Floats) -> None:
@@ -328,12 +318,12 @@ class Orders:
 
         def fill(theta: float, out: Floats) -> None:
             r = math.exp(theta)
-            scale = w / _safe(norms + r * low_norms)
+            scale = w * _inverse(norms + r * low_norms)
             np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
 
         def parts(theta: float) -> Floats:
             r = math.exp(theta)
-            return (A + r * B) / _safe(norms + r * low_norms)[:, None, None]
+            return (A + r * B) * _inverse(norms + r * low_norms)[:, None, None]
 
         return Curve(fill, parts)
 
@@ -347,14 +337,13 @@ class Orders:
         first = [r[i] * entries(i, centred(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
         quantities = [[a**q for a in first] for q in range(1, self.highest + 1)]
         if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
-            factors = [(1.0 + a) / (1.0 + r[i]) for i, a in enumerate(first)]
-            quantities.append([np.log(np.maximum(np.abs(f), FLOOR)) for f in factors])
+            factors = [_factor(a) / (1.0 + r[i]) for i, a in enumerate(first)]
+            quantities.append([np.log(np.abs(f)) for f in factors])
             quantities.append([np.where(f < 0, 1.0, 0.0) for f in factors])
         return quantities
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
-        norms = _safe(self.norms(self._r(scales)))
-        scale = (w / norms).astype(sums[0].dtype)
+        scale = (w * _inverse(self.norms(self._r(scales)))).astype(sums[0].dtype)
         e = newton(sums[: self.highest])
         K = scale[0] * e[0]
         for q in range(1, self.highest):
@@ -388,9 +377,11 @@ def newton(p: Sequence[Floats]) -> list[Floats]:
     return e
 
 
-def _safe(norms: Floats) -> Floats:
-    return np.maximum(norms, 1e-300)
+def _inverse(norms: Floats) -> Floats:
+    """1 / norms; zero where a norm is: an order above the number of variables has no part."""
+    return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
 
 
-def _away_from_zero(a: Floats) -> Floats:
-    return np.where(np.abs(a) < FLOOR, FLOOR, a)
+def _factor(a: Floats) -> Floats:
+    """1 + r z, kept from zero (binary: r = 1), so that it can be divided out again."""
+    return np.where(np.abs(1.0 + a) < 1e-8, 1e-8, 1.0 + a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from carbo.errors import DataError, SpaceExhausted
-from carbo.optimizer import Optimizer
+from carbo.optimizer import Optimizer, resolve
 from carbo.settings import Settings
 from carbo.space import Params, Space
 
@@ -33,19 +34,24 @@ def minimize(  # noqa: PLR0913
     """Minimise fun(params) -> number with `budget` evaluations.
 
     fun         returns a number; None, NaN or infinity is a failed evaluation
-    initial     how many random points come first, or the points to evaluate first
+    initial     the points to evaluate first, or how many random points come first; by default as many as the settings
+                say (20), but at most a third of the budget
     known       (params, value) pairs evaluated before; they cost no budget
     callback    called with the result so far after every evaluation; StopIteration, or returning True, stops
     catch       exceptions of fun that count as failed evaluations; any other ends the run and is raised
     Returns an OptimizeResult with x (a dict), fun, nfev, x_iters, func_vals (NaN where failed), success, message,
     space and optimizer. KeyboardInterrupt returns what there is, with success False.
     """
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}")
-    optimizer = _optimizer(space, seed, preset, settings, initial, replicate)
-    for params, value in known:
-        optimizer.tell(params, value)
-    callbacks = [callback] if callable(callback) else list(callback)
+    if isinstance(budget, bool) or not isinstance(budget, numbers.Integral) or budget < 1:
+        raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}; 100 is a good start")
+    if not callable(fun):
+        raise DataError(f"fun: expected a function of a dict of parameters, got {fun!r}")
+    optimizer = _optimizer(space, seed, resolve(preset, settings, replicate), initial, int(budget))
+    for pair in known:
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
+        optimizer.tell(*pair)
+    callbacks = [callback] if callable(callback) else _listed(callback)
     before = len(optimizer)
     message, success = f"the budget of {budget} evaluations is used up", True
     try:
@@ -63,19 +69,19 @@ def minimize(  # noqa: PLR0913
 
 
 def _optimizer(
-    space: Space,
-    seed: int | None,
-    preset: str,
-    settings: Settings | Mapping[str, Any] | None,
-    initial: int | Iterable[Mapping[str, Any]] | None,
-    replicate: bool | None,
+    space: Space, seed: int | None, settings: Settings, initial: int | Iterable[Mapping[str, Any]] | None, budget: int
 ) -> Optimizer:
-    if isinstance(initial, int):
-        changes = settings if isinstance(settings, Mapping) else {}
-        base = Optimizer(space, preset=preset, settings=settings).settings
-        settings = Settings.from_dict({**vars(base), **changes, "initial": initial})
-        initial = None
-    return Optimizer(space, seed=seed, preset=preset, settings=settings, initial=initial or (), replicate=replicate)
+    if isinstance(initial, int | np.integer):
+        return Optimizer(space, seed=seed, settings=settings.changed({"initial": initial}))
+    least = max(1, min(settings.initial, budget // 3))
+    return Optimizer(space, seed=seed, settings=settings.changed({"initial": least}), initial=initial or ())
+
+
+def _listed(callbacks: Any) -> list[Callback]:
+    each: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(callable(one) for one in each):
+        raise DataError(f"callback: expected a function of the result so far, or a list of them, got {callbacks!r}")
+    return each
 
 
 def _evaluate(fun: Callable[[Params], Any], params: Params, catch: Any) -> Any:

@@ -74,14 +74,12 @@ class Optimizer:
             raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in one")
         self.space = space
         self.settings = resolve(preset, settings, replicate)
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator(seed)
         self._rows: list[Ints] = []
         self._values: list[float] = []
         self._pending: dict[bytes, Ints] = {}
-        self._queue: list[Ints] = list(space.encode_many(initial))
-        for row, feasible in zip(self._queue, space.feasible(np.array(self._queue)), strict=True):
-            if not feasible:
-                raise DataError(f"initial point {space.decode(row)}: expected one that the constraint permits")
+        self._queue = self._initial(initial)
+        self._view: tuple[int, ens.Ensemble, Scale] | None = None
         self._chain: Hyper | None = None
         self._failure_chain: Hyper | None = None
         kernel = self._kernel()
@@ -94,6 +92,17 @@ class Optimizer:
             return Product(spectra)
         active = sum(s.size > 1 for s in spectra)
         return Orders(spectra, max(1, min(self.settings.highest_order, active)), self.settings.product_term)
+
+    def _initial(self, points: Iterable[Mapping[str, Any]]) -> list[Ints]:
+        if isinstance(points, Mapping) or not isinstance(points, Iterable):
+            raise DataError(f"initial: expected a list of points, each a dict, got {points!r}")
+        rows = list(self.space.encode_many(points))
+        for row, feasible in zip(rows, self.space.feasible(np.array(rows)), strict=True):
+            if not feasible:
+                raise DataError(
+                    f"initial: expected points that the constraint permits, got {self.space.decode(row)}; leave it out"
+                )
+        return rows
 
     # What has been seen
 
@@ -132,20 +141,25 @@ class Optimizer:
         if n is None:
             return self.space.decode(self._suggest(1)[0])
         if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-            raise DataError(f"ask(n): expected a whole number >= 1, got {n!r}")
+            raise DataError(f"ask(n): expected a whole number >= 1, got {n!r}; ask() without n gives a single point")
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
     def _suggest(self, n: int) -> list[Ints]:
-        with limited(len(self._rows), self.settings.threads):
-            return self._suggest_rows(n)
+        pending, queue = dict(self._pending), list(self._queue)
+        try:
+            with limited(len(self._rows), self.settings.threads):
+                return self._suggest_rows(n)
+        except BaseException:
+            self._pending, self._queue = pending, queue
+            raise
 
     def _suggest_rows(self, n: int) -> list[Ints]:
         rows: list[Ints] = []
         asker: _Asker | None = None
         for _ in range(n):
             try:
-                if self._queue:
-                    row = self._queue.pop(0)
+                if (queued := self._next_queued()) is not None:
+                    row = queued
                 elif len(self._rows) + len(self._pending) < self.settings.initial or not self._succeeded.any():
                     row = unseen(self._rng, self.space, self._excluded())
                 else:
@@ -158,6 +172,14 @@ class Optimizer:
             self._pending[row_key(row)] = row
             rows.append(row)
         return rows
+
+    def _next_queued(self) -> Ints | None:
+        """The next initial point that is not excluded by now."""
+        while self._queue:
+            row = self._queue.pop(0)
+            if row_key(row) not in self._excluded():
+                return row
+        return None
 
     def tell(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any) -> None:
         """Record one value, or a list of values for a list of points. Points need not have been asked for.
@@ -220,11 +242,14 @@ class Optimizer:
         """The model as it stands, without moving the chain or the generator."""
         if not self._succeeded.any():
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
+        if self._view is not None and self._view[0] == len(self._rows):
+            return self._view[1], self._view[2]
         data, scale = self._data()
         rng = copy.deepcopy(self._rng)
         with limited(len(data.y), self.settings.threads):
             _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
-        return ens.build(self._model.kernel, hypers, data), scale
+        self._view = len(self._rows), ens.build(self._model.kernel, hypers, data), scale
+        return self._view[1], scale
 
     @overload
     def predict(self, params: Mapping[str, Any]) -> tuple[float, float]: ...
@@ -267,7 +292,12 @@ class Optimizer:
 
     @classmethod
     def from_state(cls, space: Space, state: Mapping[str, Any], settings: Settings | None = None) -> Self:
-        """Restore what `state` saved, over the same space (a constraint is code and is given again with it)."""
+        """Restore what `state` saved, over the same space (a constraint is code and is given again with it).
+
+        settings    only needed where they hold a function, which cannot be saved
+        """
+        if not isinstance(space, Space):
+            raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; the space comes first")
         if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
             version = state.get("version") if isinstance(state, Mapping) else type(state).__name__
             raise StateError(f"state: expected version {STATE_VERSION}, got {version!r}; was it saved by this carbo?")
@@ -277,14 +307,17 @@ class Optimizer:
         try:
             restored = cls(space, settings=settings or Settings.from_dict(state["settings"]))
             restored._rng.bit_generator.state = _generator_from(state["generator"])
-            restored._rows = [np.array(r, dtype=np.intp) for r in state["rows"]]
+            restored._rows = _rows_from(space, state["rows"])
             restored._values = [math.nan if v is None else float(v) for v in state["values"]]
-            pending = [np.array(r, dtype=np.intp) for r in state["pending"]]
-            restored._pending = {row_key(r): r for r in pending}
-            restored._queue = [np.array(r, dtype=np.intp) for r in state["queue"]]
-            restored._chain = _hyper_from(state["chain"])
-            restored._failure_chain = _hyper_from(state["failure_chain"])
-        except (KeyError, TypeError, ValueError) as error:
+            if len(restored._rows) != len(restored._values):
+                raise ValueError(f"{len(restored._rows)} rows and {len(restored._values)} values")
+            restored._pending = {row_key(r): r for r in _rows_from(space, state["pending"])}
+            restored._queue = _rows_from(space, state["queue"])
+            restored._chain = _hyper_from(state["chain"], restored._model)
+            restored._failure_chain = _hyper_from(state["failure_chain"], restored._failure_model)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, SettingsError):
+                raise
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
             ) from error
@@ -327,12 +360,17 @@ def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate:
     if isinstance(settings, Settings):
         chosen = settings
     elif isinstance(settings, Mapping):
-        chosen = Settings.from_dict(
-            {**{f.name: getattr(chosen, f.name) for f in dataclasses.fields(chosen)}, **settings}
-        )
+        chosen = chosen.changed(settings)
     elif settings is not None:
         raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
-    return chosen if replicate is None else dataclasses.replace(chosen, replicate=bool(replicate))
+    return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """The random generator of a seed; None seeds it from the machine."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
+        raise DataError(f"seed: expected a whole number >= 0, or None for a different run each time, got {seed!r}")
+    return np.random.default_rng(None if seed is None else int(seed))
 
 
 def standardise(values: Floats) -> tuple[Floats, Scale]:
@@ -353,9 +391,13 @@ def as_value(value: Any) -> float:
         value = value.reshape(()).item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise DataError(
-            f"value: expected a number, or None for a failed evaluation, got {value!r} ({type(value).__name__})"
+            f"value: expected a number, or None for a failed evaluation, got {value!r}, a {type(value).__name__}; "
+            "convert it with float()"
         )
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the range of a float: as good as infinite
+        return math.nan
     return number if math.isfinite(number) else math.nan
 
 
@@ -388,8 +430,19 @@ def _hyper_state(hyper: Hyper | None) -> dict[str, Any] | None:
     }
 
 
-def _hyper_from(state: Mapping[str, Any] | None) -> Hyper | None:
+def _rows_from(space: Space, rows: Any) -> list[Ints]:
+    """Rows of a saved state, checked against the space."""
+    array = np.array(rows, dtype=np.intp).reshape(len(rows), -1)
+    if len(array) and (array.shape[1] != space.dim or np.any(array < 0) or np.any(array >= space.sizes)):
+        raise ValueError("a row outside the space")
+    return list(array)
+
+
+def _hyper_from(state: Mapping[str, Any] | None, model: Model) -> Hyper | None:
     if state is None:
         return None
+    sizes = [len(state[key]) for key in ("log_w", "log_beta", "log_relevance")]
+    if sizes != [model.kernel.size, len(model.kernel.spectra), len(model.kernel.spectra)]:
+        raise ValueError("a chain of another kernel; restore it with the settings it was saved with")
     scales = Scales(np.array(state["log_beta"], dtype=np.float64), np.array(state["log_relevance"], dtype=np.float64))
     return Hyper(float(state["mean"]), float(state["log_noise"]), np.array(state["log_w"], dtype=np.float64), scales)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from carbo import gp, priors
 from carbo import slice_sampling as slicing
 from carbo.conditional import Conditional, Data, Eliminated, Filled, Hyper, Interval, Path, Prior, Ray
-from carbo.errors import NumericalError
+from carbo.errors import NumericalError, SettingsError
 from carbo.graph import Floats
 from carbo.kernel import Coordinate, Kernel, Scales, Split
 
@@ -48,7 +48,17 @@ class Priors:
     noise_support: Interval = (-12.0, math.log(1e4))
     relevance: Literal["horseshoe", "half-cauchy", "normal"] = "horseshoe"
     relevance_scale: float = 1.0
-    relevance_support: Interval = (-8.0, 4.0)
+    relevance_support: Interval = (-6.0, 3.0)
+
+    def __post_init__(self) -> None:
+        for key, kind in get_type_hints(Priors).items():
+            value = getattr(self, key)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
+            if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
+                raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
+            if kind == Interval and not (isinstance(value, tuple) and len(value) == 2 and value[0] < value[1]):
+                raise SettingsError(f"prior {key!r}: expected (low, high) with low < high, got {value!r}")
 
     def log_beta(self, theta: float) -> float:
         if self.beta == "published":
@@ -152,6 +162,10 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
         mean=_inside(hyper.mean, level.mean),
         log_w=np.clip(hyper.log_w, *level.log_w),
         log_noise=_inside(hyper.log_noise, model.priors.noise_support),
+        scales=Scales(
+            np.clip(hyper.scales.log_beta, *model.priors.beta_support),
+            np.clip(hyper.scales.log_relevance, *model.priors.relevance_support),
+        ),
     )
     parts = model.kernel.parts(hyper.scales, data.X)
     while True:
@@ -178,7 +192,7 @@ def covariance(parts: Floats, hyper: Hyper) -> Floats:
 
 def sweep(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
     """One pass over every parameter (supplement B.1, steps 1 to 4)."""
-    state = state._replace(parts=model.kernel.refresh(state.parts, state.hyper.scales, data.X))
+    state = state._replace(parts=model.kernel.parts(state.hyper.scales, data.X))  # swaps accumulate rounding
     state = update_mean(rng, state, model, data, sampling)
     for p in range(model.kernel.size):
         state = update_weight(rng, state, p, model, data, sampling)

@@ -21,6 +21,8 @@ Ints = NDArray[np.intp]
 
 RESCORED = 3
 """Rows scored exactly for each one that `select` returns."""
+AS_GOOD = 1e-3
+"""Relative difference of scores at which one start is as good as another."""
 
 
 class Objective(Protocol):
@@ -80,7 +82,9 @@ def select(objective: Objective, domain: Domain, rows: Callable[[Ints], Ints], b
     order = np.argsort(-bounds, kind="stable")
     best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)
     while done < len(order):
-        if len(best.scores) >= count and best.scores[count - 1] >= bounds[order[done]]:
+        bound = bounds[order[done]]
+        enough = len(best.scores) >= count and np.isfinite(bound)
+        if enough and best.scores[count - 1] + AS_GOOD * (1.0 + abs(bound)) >= bound:
             break
         some = rows(order[done : done + batch])
         some = some[domain.permitted(some)]
@@ -96,7 +100,7 @@ def climb(objective: Objective, domain: Domain, starts: Found) -> Found:
     current = starts
     while len(current.scores):
         moved = step(objective, domain, current)
-        stays = moved.scores <= current.scores
+        stays = ~(moved.scores > current.scores)
         summits.append(Found(current.rows[stays], current.scores[stays]))
         current = best_of(Found(moved.rows[~stays], moved.scores[~stays]), len(moved.scores))  # climbers that met merge
     if not summits:
@@ -158,7 +162,8 @@ def anneal(
     for temperature in np.geomspace(cooling.hot, cooling.cold, cooling.moves):
         proposals, movers = random_neighbours(rng, domain, rows)
         new = objective.score(proposals)
-        gain = new - scores[movers]
+        now = scores[movers]
+        gain = np.where(np.isfinite(now), new - np.where(np.isfinite(now), now, 0.0), np.inf)
         accept = np.log(rng.random(len(movers))) < gain / temperature
         rows[movers[accept]], scores[movers[accept]] = proposals[accept], new[accept]
         better = scores > best.scores

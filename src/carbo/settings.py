@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -17,6 +18,8 @@ Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
 
+HIGHEST = 6
+"""Largest order of interaction that the order kernel computes without losing digits."""
 STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal")
 """The default preset's priors."""
 
@@ -31,7 +34,8 @@ class Settings:
     priors          see carbo.posterior.Priors
     samples         posterior samples a suggestion; burn_in sweeps of a new chain; slice_width, doublings (Neal 2003)
     acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
-                    (mu, sd, best) -> scores of arrays (S, N), (S, N), (S,) on the standardised scale, minimising
+                    (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
+                    samples' means and standard deviations at N points, standardised; small means are good
     kappa           weight of the standard deviation in "ucb"
     reference       improvement counts from the best value "observed", or from the best "posterior" mean at an
                     evaluated point, which noise does not flatter
@@ -76,49 +80,67 @@ class Settings:
             _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
         least = {"highest_order": 1, "samples": 1, "burn_in": 0, "doublings": 0, "random_starts": 1, "spray_starts": 0,
                  "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
-        if self.threads is not None:
-            least["threads"] = 1
         for key, low in least.items():
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise SettingsError(f"setting {key!r}: expected a whole number >= {low}, got {value!r}")
+            object.__setattr__(self, key, _whole(key, getattr(self, key), low))
+        if self.threads is not None:
+            object.__setattr__(self, "threads", _whole("threads", self.threads, 1))
+        self._check_others()
+
+    def _check_others(self) -> None:
+        for key in ("product_term", "leaps", "replicate"):
+            if not isinstance(getattr(self, key), bool):
+                raise SettingsError(f"setting {key!r}: expected True or False, got {getattr(self, key)!r}")
         for key in ("slice_width", "kappa"):
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise SettingsError(f"setting {key!r}: expected a number > 0, got {value!r}")
+        if self.highest_order > HIGHEST:
+            raise SettingsError(
+                f"setting 'highest_order': expected at most {HIGHEST}, beyond which rounding spoils the kernel, "
+                f"got {self.highest_order}; product_term=True adds all orders at once"
+            )
+        if not isinstance(self.priors, Priors):
+            raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
 
     @property
     def sampling(self) -> Sampling:
         return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values. Raises SettingsError for an acquisition that is a function: it cannot be written."""
-        if callable(self.acquisition):
-            raise SettingsError(
-                "setting 'acquisition': expected a name to write down, got a function; "
-                "pass the function again with settings= when the state is restored"
-            )
-        return dataclasses.asdict(self)
+        """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
+        values = dataclasses.asdict(dataclasses.replace(self, acquisition="ei"))
+        return {**values, "acquisition": None if callable(self.acquisition) else self.acquisition}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """The inverse of to_dict. Raises SettingsError for a name it does not know."""
-        known, given = {f.name for f in dataclasses.fields(cls)}, dict(values)
-        for key in given:
-            if key not in known:
-                raise SettingsError(f"setting {key!r}: expected one of {', '.join(sorted(known))}")
-        if isinstance(given.get("priors"), Mapping):
-            given["priors"] = _priors(given["priors"])
-        return cls(**given)
+        return DEFAULT.changed(values)
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with some values changed; "priors" may be a mapping of some priors."""
+        given = {key: value for key, value in values.items() if _known("setting", key, self)}
+        if given.get("acquisition", "") is None:
+            raise SettingsError("setting 'acquisition': expected a name, got None: it was a function, which cannot be "
+                                "saved; pass the settings with that function again")  # fmt: skip
+        priors = given.get("priors")
+        if isinstance(priors, Mapping):
+            some: dict[str, Any] = {k: v for k, v in priors.items() if _known("prior", k, self.priors)}
+            some |= {k: tuple(v) for k, v in some.items() if isinstance(v, list)}
+            given["priors"] = dataclasses.replace(self.priors, **some)
+        return dataclasses.replace(self, **given)
 
 
-def _priors(values: Mapping[str, Any]) -> Priors:
-    known = {f.name for f in dataclasses.fields(Priors)}
-    for key in values:
-        if key not in known:
-            raise SettingsError(f"setting 'priors.{key}': expected one of {', '.join(sorted(known))}")
-    given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-    return Priors(**given)
+def _known(what: str, key: str, of: Any) -> bool:
+    names = sorted(f.name for f in dataclasses.fields(of))
+    if key not in names:
+        raise SettingsError(f"{what} {key!r}: no such {what}; expected one of {', '.join(names)}")
+    return True
+
+
+def _whole(key: str, value: Any, low: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise SettingsError(f"setting {key!r}: expected a whole number >= {low}, got {value!r}")
+    return int(value)
 
 
 def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:

@@ -56,7 +56,7 @@ class Draw(NamedTuple):
 def update(rng: np.random.Generator, current: Draw, density: Density, width: float, doublings: int) -> Draw:
     """One transition that leaves the density invariant. `current.log_f` must be density.value(current.x)."""
     level = current.log_f - rng.exponential()
-    bracket = double(rng, current.x, level, density, Bracket(0.0, width, 0, 1), doublings)
+    bracket = double(rng, current.x, level, density, width, doublings)
     return shrink(rng, current, level, density, bracket)
 
 
@@ -69,11 +69,10 @@ def either_above(density: Density, a: float, b: float, level: float) -> bool:
 
 
 def double(
-    rng: np.random.Generator, x0: float, level: float, density: Density, unit: Bracket, doublings: int
+    rng: np.random.Generator, x0: float, level: float, density: Density, width: float, doublings: int
 ) -> Bracket:
     """Figure 4: an interval around x0, doubled to a random side until both ends are outside the slice."""
-    origin, width = x0 - unit.width * rng.random(), unit.width
-    lo, hi = unit.lo, unit.hi
+    origin, lo, hi = x0 - width * rng.random(), 0, 1
     for _ in range(doublings):
         if not either_above(density, origin + lo * width, origin + hi * width, level):
             break
@@ -90,7 +89,9 @@ def shrink(rng: np.random.Generator, current: Draw, level: float, density: Densi
     while right - left > 1e-12 * (1.0 + abs(current.x)):
         x1 = left + rng.random() * (right - left)
         if density.above(x1, level) and acceptable(current.x, x1, level, density, bracket):
-            return Draw(x1, density.value(x1))
+            log_f = density.value(x1)
+            if log_f > level:  # a bound may have said so where the value cannot be computed
+                return Draw(x1, log_f)
         if x1 < current.x:
             left = x1
         else:

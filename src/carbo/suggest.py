@@ -6,18 +6,18 @@ posterior samples -> Ensemble -> acquisition -> starts -> local search -> row
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from carbo import acquisition as acq
 from carbo import search
 from carbo.ensemble import Ensemble, Recombined
-from carbo.errors import SpaceExhausted
+from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
 from carbo.search import Found
 from carbo.settings import Settings
-from carbo.space import Bools, Space, row_keys
+from carbo.space import ENUMERABLE, Bools, Space, row_keys
 
 HALVES = 50
 """Half rows on each side of a block of recombined random starts."""
@@ -70,8 +70,8 @@ def remaining(question: Question) -> Ints:
 
 def exhausted(space: Space) -> SpaceExhausted:
     return SpaceExhausted(
-        f"space of {space.cardinality} points: expected one not yet evaluated or pending, found none; "
-        "stop here, widen the space, or allow repeats with replicate=True"
+        f"space of {space.cardinality} combinations: looked for a permitted point not yet evaluated or pending and "
+        "found none; stop here, widen the space, or allow repeats with replicate=True"
     )
 
 
@@ -80,7 +80,7 @@ def pointwise(rng: np.random.Generator, question: Question) -> acq.Pointwise:
     settings, ensemble = question.settings, question.ensemble
     best = reference(question)
     if callable(settings.acquisition):
-        return acq.Pointwise(ensemble, settings.acquisition, best, False, question.penalty)
+        return acq.Pointwise(ensemble, checked(settings.acquisition), best, False, question.penalty)
     if settings.acquisition == "ucb":
         return acq.Pointwise(ensemble, acq.confidence_bound(settings.kappa), best, True, question.penalty)
     if settings.acquisition == "mes":
@@ -88,6 +88,23 @@ def pointwise(rng: np.random.Generator, question: Question) -> acq.Pointwise:
         return acq.Pointwise(ensemble, acq.min_value_entropy(np.minimum(minima, best[:, None])), best, False,
                              question.penalty)  # fmt: skip
     return acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
+
+
+def checked(function: Callable[..., Any]) -> acq.Score:
+    """A user's acquisition, its answers checked. Raises SettingsError for a wrong shape or NaN."""
+
+    def score(mu: Floats, sd: Floats, best: Floats) -> Floats:
+        scores = np.asarray(function(mu, sd, best), dtype=np.float64)
+        if scores.shape != mu.shape[1:]:
+            raise SettingsError(
+                f"acquisition: expected scores of shape {mu.shape[1:]}, one a point, got {scores.shape}; "
+                "average over the samples, axis 0"
+            )
+        if np.isnan(scores).any():
+            raise SettingsError("acquisition: expected numbers, got NaN; use -inf for a point never to be chosen")
+        return scores
+
+    return score
 
 
 def reference(question: Question) -> Floats:
@@ -178,16 +195,12 @@ def unseen(rng: np.random.Generator, space: Space, excluded: Set[bytes]) -> Ints
         for row, key in zip(rows, row_keys(rows), strict=True):
             if key not in excluded:
                 return np.asarray(row)
-    if space.cardinality <= LISTABLE:
-        rows = space.all_rows(LISTABLE)
+    if space.cardinality <= ENUMERABLE:
+        rows = space.all_rows(ENUMERABLE)
         fresh = [row for row, key in zip(rows, row_keys(rows), strict=True) if key not in excluded]
         if fresh:
             return np.asarray(fresh[int(rng.integers(len(fresh)))])
     raise exhausted(space)
-
-
-LISTABLE = 100_000
-"""Spaces of at most this many points are listed before they are called exhausted."""
 
 
 def _spread(rng: np.random.Generator, question: Question) -> Ints:

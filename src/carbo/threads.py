@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -35,15 +36,36 @@ def limited(observations: int, threads: int | None) -> Iterator[None]:
         yield
         return
     wanted = threads or 1
-    libraries = bundled()
-    before = [library.get() for library in libraries]
-    with _other(bool(libraries), wanted):
+    with _other(bool(bundled()), wanted):
         try:
-            for library in libraries:
-                library.set(wanted)
+            _enter(wanted)
             yield
         finally:
-            for library, number in zip(libraries, before, strict=True):
+            _leave()
+
+
+_lock = threading.Lock()
+_before: list[int] = []  # the threads the libraries had before the first of those inside came
+_inside = 0
+
+
+def _enter(wanted: int) -> None:
+    global _inside  # noqa: PLW0603
+    with _lock:
+        if _inside == 0:
+            _before[:] = [library.get() for library in bundled()]
+        _inside += 1
+        for library in bundled():
+            library.set(wanted)
+
+
+def _leave() -> None:
+    """The last one out restores what the first one found: suggestions may overlap in threads of the user's."""
+    global _inside  # noqa: PLW0603
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            for library, number in zip(bundled(), _before, strict=True):
                 library.set(number)
 
 

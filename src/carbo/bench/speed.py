@@ -63,9 +63,12 @@ def run(preset: str, threads: int, repeats: int, data: str, points: tuple[Point,
 def measure(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...]) -> dict[str, Any]:
     """Time all points in this process."""
     results = []
+    from carbo.threads import limited
+
     for point in points:
         print(f"timing {point.name} ...", file=sys.stderr, flush=True)
-        results.append(measure_point(point, preset, repeats, data))
+        with limited(point.observations, threads):
+            results.append(measure_point(point, preset, repeats, data))
     return {
         "preset": preset,
         "threads": threads,

@@ -56,15 +56,17 @@ def run(budget: int, seed: int, preset: str, plot: Path) -> int:
     result = carbo.minimize(latency, SPACE, budget, seed=seed, preset=preset, settings=settings,
                             callback=Progress(budget))  # fmt: skip
     print(f"\n{result.message} ({time.perf_counter() - began:.0f} s)")
+    interrupted = 0 if result.nfev == budget else 130
     if not np.isfinite(result.fun):
         print("every setting tried has crashed; try a larger --budget")
-        return 0
+        return interrupted
     crashed = int(np.isnan(result.func_vals).sum())
     print(f"best: {result.fun:.2f} ms a query; {crashed} of {result.nfev} settings crashed\n")
     for name, value in result.x.items():
         print(f"  {name:<14} {value}")
     print(f"\nwhich knobs matter\n{result.optimizer.relevance()}\n")
-    return draw(result, random_search(budget, seed), plot)
+    draw(result, random_search(result.nfev, seed), plot)
+    return interrupted
 
 
 class Progress:
@@ -97,8 +99,8 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def draw(result: OptimizeResult, chance: Any, path: Path) -> int:
-    """Best so far against evaluations, beside random search; and the knobs' influence."""
+def draw(result: OptimizeResult, chance: Any, path: Path) -> None:
+    """Best so far against evaluations, beside random search; and the knobs' influence. Raises DataError."""
     try:
         import matplotlib as mpl
 
@@ -106,7 +108,7 @@ def draw(result: OptimizeResult, chance: Any, path: Path) -> int:
         import matplotlib.pyplot as plt
     except ImportError:
         print("no plot: matplotlib is not installed; pip install 'carbo[plot]'")
-        return 0
+        return
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), width_ratios=(3, 2), layout="constrained")
     steps = np.arange(1, len(result.func_vals) + 1)
     left.plot(steps, np.fmin.accumulate(result.func_vals), color="C0", lw=2, label="carbo", zorder=3)
@@ -123,7 +125,10 @@ def draw(result: OptimizeResult, chance: Any, path: Path) -> int:
     whiskers = np.abs(np.array([[s.mean - s.low, s.high - s.mean] for s in shares.values()])).T
     right.barh(list(shares), bars, xerr=whiskers, color="C0", ecolor="0.4")
     right.set(xlabel="share of the variation", title="Which knobs matter")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    try:
+        figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise carbo.DataError(f"plot {str(path)!r}: expected a file that can be written, got: {error}") from error
+    finally:
+        plt.close(figure)
     print(f"plot: {path}")
-    return 0
