@@ -83,7 +83,7 @@ def test_the_result_carries_an_optimiser_that_can_go_on() -> None:
 
 @both_presets
 def test_minimize_asks_and_tells_as_a_user_would(preset: str) -> None:
-    result = minimize(hamming, binary(6), 8, seed=5, preset=preset, settings=CHEAP)
+    result = minimize(hamming, binary(6), 16, seed=5, preset=preset, settings=CHEAP)
     opt = carbo.Optimizer(binary(6), seed=5, preset=preset, settings=CHEAP)
     for params in result.x_iters:
         assert opt.ask() == params
@@ -92,7 +92,7 @@ def test_minimize_asks_and_tells_as_a_user_would(preset: str) -> None:
 
 def test_settings_may_be_a_whole_value() -> None:
     settings = carbo.Settings.from_dict(CHEAP | {"kernel": "product"})
-    result = minimize(hamming, binary(4), 6, seed=0, settings=settings)
+    result = minimize(hamming, binary(6), 16, seed=0, settings=settings)
     assert result.optimizer.settings == settings
 
 

@@ -163,7 +163,7 @@ def test_an_initial_point_told_before_it_was_asked_for_is_not_suggested() -> Non
 
 
 def test_an_initial_point_that_the_constraint_forbids_is_refused() -> None:
-    with pytest.raises(carbo.DataError, match="initial point"):
+    with pytest.raises(carbo.DataError, match=r"initial.*constraint"):
         cheap(binary(2, lambda p: p["x0"]), initial_points=[{"x0": False, "x1": True}])
     with pytest.raises(carbo.SpaceError, match="y"):
         cheap(binary(2), initial_points=[{"x0": False, "y": True}])
@@ -494,7 +494,7 @@ GOOD: Params = {"x0": True, "x1": False}
 
 
 @pytest.mark.parametrize(
-    "value", [True, False, np.True_, "1", "nan", b"1", 1j, [1.0], {}, object(), np.zeros(2)], ids=repr
+    "value", [True, False, np.True_, "1", "nan", b"1", 1j, [1.0], {}, Ellipsis, np.zeros(2)], ids=repr
 )
 def test_what_is_no_number_is_refused_and_changes_nothing(value: Any) -> None:
     opt = cheap(binary(2))
@@ -622,7 +622,7 @@ def test_best_is_the_smallest_value_and_where_it_was() -> None:
 
 
 def sine(params: Params) -> float:
-    return 1_000.0 + 10.0 * math.sin(params["a"] / 4.0) + 5.0 * (params["b"] == "y")
+    return 1_000.0 + 10.0 * math.sin(params["a"] / 4.0) + (5.0 if params["b"] == "y" else 0.0)
 
 
 @both_presets
@@ -679,8 +679,8 @@ def test_looking_changes_nothing(preset: str, told: int) -> None:
         opt.relevance()
         assert opt.best is not None
         assert opt.state() == before
-    assert opt.ask(3) == twin.ask(3)
     assert opt.predict(GOOD_OF_SEVEN) == twin.predict(GOOD_OF_SEVEN)
+    assert opt.ask(3) == twin.ask(3)
 
 
 GOOD_OF_SEVEN: Params = {f"x{i}": i % 2 == 0 for i in range(7)}
@@ -928,9 +928,6 @@ DAMAGES: list[tuple[tuple[Any, ...], Any]] = [
     (("queue",), [[0]]),
     (("queue",), [[0, 0, 0, 9]]),
     (("settings",), None),
-    (("settings", "kernel"), "other"),
-    (("settings", "kernels"), "product"),
-    (("settings", "samples"), 0),
     (("generator",), None),
     (("generator", "bit_generator"), "MT19937"),
     (("generator", "state"), None),
@@ -951,6 +948,12 @@ DAMAGES: list[tuple[tuple[Any, ...], Any]] = [
 def test_a_damaged_state_is_refused(preset: str, path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(carbo.StateError):
         Optimizer.from_state(binary(4), dig(saved(preset), path, value))
+
+
+@pytest.mark.parametrize(("name", "value"), [("kernel", "other"), ("kernels", "product"), ("samples", 0)])
+def test_a_state_with_a_setting_that_is_none_is_refused_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises((carbo.StateError, carbo.SettingsError), match=name):
+        Optimizer.from_state(binary(4), dig(saved(), ("settings", name), value))
 
 
 def test_an_optimiser_with_the_users_own_acquisition_can_be_saved_and_restored_with_it() -> None:
@@ -1034,9 +1037,9 @@ def test_numpys_global_generator_is_neither_used_nor_changed() -> None:
     runs = []
     for seed in (0, 1):
         np.random.seed(seed)  # noqa: NPY002
-        before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]  # noqa: NPY002
+        before = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
         runs.append(run(cheap(binary(6)), smooth, 8))
-        assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]  # noqa: NPY002
+        assert np.random.get_state()[1].tolist() == before  # type: ignore[index]  # noqa: NPY002
     assert runs[0] == runs[1]
 
 

@@ -120,7 +120,7 @@ class Ensemble:
         H = self.one_hot(rows if self._varies else rows[:1])
         each = zip(self._diagonals, self.hypers, self.w, strict=True)
         variance = [self.kernel.combine([H @ T for T in diagonal], h.scales, w)[:, 0] for diagonal, h, w in each]
-        return np.broadcast_to(np.stack(variance), (self.size, len(rows)))
+        return np.broadcast_to(np.stack(variance) + TINY, (self.size, len(rows)))
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""
@@ -139,7 +139,7 @@ class Ensemble:
             solve = blas.strsm if rough else blas.dtrsm
             V = solve(1.0, L[:m, :m], K[s].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance + TINY))
+        return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance))
 
     def predict(self, rows: Ints, rough: bool = False) -> tuple[Floats, Floats]:
         """mu and sd at rows; rough: in float32 if that will do, for screening."""
@@ -183,7 +183,7 @@ class Ensemble:
             K = a[:, :, None, :FEW] * b[:, None, :, :FEW]
             V = solve(1.0, self._rough_L[s][:FEW, :FEW], K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        sd = np.sqrt(np.maximum(variance - explained, 1e-12 * variance + TINY))
+        sd = np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
         return self.mean[:, None] + mu.reshape(self.size, -1), sd
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:

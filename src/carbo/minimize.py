@@ -34,8 +34,8 @@ def minimize(  # noqa: PLR0913
     """Minimise fun(params) -> number with `budget` evaluations.
 
     fun         returns a number; None, NaN or infinity is a failed evaluation
-    initial     the points to evaluate first, or how many random points come first; by default as many as the settings
-                say (20), but at most a third of the budget
+    initial     the points to evaluate first, or how many random points come first; by default 20, but at
+                most a third of the budget
     known       (params, value) pairs evaluated before; they cost no budget
     callback    called with the result so far after every evaluation; StopIteration, or returning True, stops
     catch       exceptions of fun that count as failed evaluations; any other ends the run and is raised
@@ -46,7 +46,10 @@ def minimize(  # noqa: PLR0913
         raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}; 100 is a good start")
     if not callable(fun):
         raise DataError(f"fun: expected a function of a dict of parameters, got {fun!r}")
-    optimizer = _optimizer(space, seed, resolve(preset, settings, replicate), initial, int(budget))
+    chosen = resolve(preset, settings, replicate)
+    if settings is None or (isinstance(settings, Mapping) and "initial" not in settings):
+        chosen = chosen.changed({"initial": max(1, min(chosen.initial, int(budget) // 3))})
+    optimizer = _optimizer(space, seed, chosen, initial)
     for pair in known:
         if not isinstance(pair, Sequence) or len(pair) != 2:
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
@@ -56,25 +59,26 @@ def minimize(  # noqa: PLR0913
     message, success = f"the budget of {budget} evaluations is used up", True
     try:
         while len(optimizer) - before < budget:
-            params = optimizer.ask()
+            try:
+                params = optimizer.ask()
+            except SpaceExhausted:
+                message = "every permitted point has been evaluated"
+                break
             optimizer.tell(params, _evaluate(fun, params, catch))
             if any(_stops(one, optimizer, before) for one in callbacks):
                 message = "stopped by the callback"
                 break
-    except SpaceExhausted:
-        message = "every permitted point has been evaluated"
     except KeyboardInterrupt:
         message, success = "interrupted; the result holds all finished evaluations", False
     return _result(optimizer, before, message, success)
 
 
 def _optimizer(
-    space: Space, seed: int | None, settings: Settings, initial: int | Iterable[Mapping[str, Any]] | None, budget: int
+    space: Space, seed: int | None, settings: Settings, initial: int | Iterable[Mapping[str, Any]] | None
 ) -> Optimizer:
     if isinstance(initial, int | np.integer):
         return Optimizer(space, seed=seed, settings=settings.changed({"initial": initial}))
-    least = max(1, min(settings.initial, budget // 3))
-    return Optimizer(space, seed=seed, settings=settings.changed({"initial": least}), initial=initial or ())
+    return Optimizer(space, seed=seed, settings=settings, initial=() if initial is None else initial)
 
 
 def _listed(callbacks: Any) -> list[Callback]:

@@ -79,7 +79,7 @@ class Optimizer:
         self._values: list[float] = []
         self._pending: dict[bytes, Ints] = {}
         self._queue = self._initial(initial)
-        self._view: tuple[int, ens.Ensemble, Scale] | None = None
+        self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
         self._chain: Hyper | None = None
         self._failure_chain: Hyper | None = None
         kernel = self._kernel()
@@ -190,7 +190,7 @@ class Optimizer:
         if isinstance(params, Mapping):
             points, values = [params], [value]
         else:
-            points, values = list(params), _listed(value)
+            points, values = _listed("points", params), _listed("values", value)
             if len(points) != len(values):
                 raise DataError(f"tell: expected as many values as points, got {len(values)} and {len(points)}")
         rows = [self.space.encode(p) for p in points]
@@ -242,13 +242,14 @@ class Optimizer:
         """The model as it stands, without moving the chain or the generator."""
         if not self._succeeded.any():
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
-        if self._view is not None and self._view[0] == len(self._rows):
+        key = len(self._rows), self._rng.bit_generator.state["state"]["state"]
+        if self._view is not None and self._view[0] == key:
             return self._view[1], self._view[2]
         data, scale = self._data()
         rng = copy.deepcopy(self._rng)
         with limited(len(data.y), self.settings.threads):
             _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
-        self._view = len(self._rows), ens.build(self._model.kernel, hypers, data), scale
+        self._view = key, ens.build(self._model.kernel, hypers, data), scale
         return self._view[1], scale
 
     @overload
@@ -315,9 +316,7 @@ class Optimizer:
             restored._queue = _rows_from(space, state["queue"])
             restored._chain = _hyper_from(state["chain"], restored._model)
             restored._failure_chain = _hyper_from(state["failure_chain"], restored._failure_model)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, SettingsError):
-                raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
             ) from error
@@ -401,11 +400,13 @@ def as_value(value: Any) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(what: str, given: Any) -> list[Any]:
     try:
-        return list(value)
+        return list(given)
     except TypeError:
-        raise DataError(f"tell: expected a list of values for a list of points, got {value!r}") from None
+        raise DataError(
+            f"tell: expected one dict of parameters and a number, or a list of each, got {given!r} for the {what}"
+        ) from None
 
 
 def _generator_state(rng: np.random.Generator) -> dict[str, Any]:
@@ -432,8 +433,8 @@ def _hyper_state(hyper: Hyper | None) -> dict[str, Any] | None:
 
 def _rows_from(space: Space, rows: Any) -> list[Ints]:
     """Rows of a saved state, checked against the space."""
-    array = np.array(rows, dtype=np.intp).reshape(len(rows), -1)
-    if len(array) and (array.shape[1] != space.dim or np.any(array < 0) or np.any(array >= space.sizes)):
+    array = np.array(rows, dtype=np.intp).reshape(len(rows), space.dim)
+    if np.any(array < 0) or np.any(array >= space.sizes):
         raise ValueError("a row outside the space")
     return list(array)
 

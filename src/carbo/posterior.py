@@ -57,7 +57,8 @@ class Priors:
                 raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
             if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
                 raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
-            if kind == Interval and not (isinstance(value, tuple) and len(value) == 2 and value[0] < value[1]):
+            numbers = isinstance(value, tuple) and all(isinstance(end, int | float) for end in value)
+            if kind == Interval and not (numbers and len(value) == 2 and value[0] < value[1]):
                 raise SettingsError(f"prior {key!r}: expected (low, high) with low < high, got {value!r}")
 
     def log_beta(self, theta: float) -> float:
