@@ -498,8 +498,8 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     dear = int(rng.integers(80))
     return {
         "samples": 2 if rng.random() < 0.3 else 1,
-        "burn_in": 1 if rng.random() < 0.3 else 0,
-        "random_starts": int(rng.integers(1, 20)),
+        "burn_in": int(rng.random() < 0.1),
+        "random_starts": int(rng.integers(1, 12)),
         "spray_starts": int(rng.integers(0, 6)),
         "spray_distance": int(rng.integers(1, 4)),
         "climbers": int(rng.integers(1, 3)),
@@ -514,7 +514,7 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def one_case(seed: int, variables: int = 5, observations: int = 7, rounds: int = 1) -> None:
+def one_case(seed: int, variables: int = 4, observations: int = 6, rounds: int = 1) -> None:
     """A random space, random data (a quarter of them at one point only) and one suggestion or three, each round."""
     rng = np.random.default_rng(seed)
     space = random_space(rng, variables)
@@ -535,14 +535,14 @@ def one_case(seed: int, variables: int = 5, observations: int = 7, rounds: int =
         assert not [p for p in asked if p in taken]
         assert space.constraint is None or all(map(space.constraint, asked))
         opt.tell(asked, random_values(rng, len(asked)))
-    if opt.best is not None and seed % 4 == 0:
+    if opt.best is not None and seed % 8 == 0:
         mean, std = opt.predict(asked)
         assert np.all(np.isfinite(mean))
         assert np.all(std >= 0.0)
         assert np.all(np.isfinite(std))
 
 
-def check_cases(seeds: range, variables: int = 5, observations: int = 7, rounds: int = 1) -> None:
+def check_cases(seeds: range, variables: int = 4, observations: int = 6, rounds: int = 1) -> None:
     for seed in seeds:
         try:
             one_case(seed, variables, observations, rounds)

@@ -433,10 +433,10 @@ def _hyper_state(hyper: Hyper | None) -> dict[str, Any] | None:
 
 def _rows_from(space: Space, rows: Any) -> list[Ints]:
     """Rows of a saved state, checked against the space."""
-    array = np.array(rows, dtype=np.intp).reshape(len(rows), space.dim)
-    if np.any(array < 0) or np.any(array >= space.sizes):
+    array = np.array(rows).reshape(len(rows), space.dim)
+    if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
         raise ValueError("a row outside the space")
-    return list(array)
+    return list(array.astype(np.intp))
 
 
 def _hyper_from(state: Mapping[str, Any] | None, model: Model) -> Hyper | None:
