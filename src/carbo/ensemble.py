@@ -158,11 +158,12 @@ class Ensemble:
 
         Under a product kernel a row's covariances are its halves' multiplied: no row is ever written out.
         """
-        variance = self.prior_variance(starts.rows(np.arange(len(starts))))
+        variance = self.prior_variance(starts.rows(np.arange(len(starts) if self._varies else 1)))
         if not isinstance(self.kernel, Product) or self._sizes.sum() > DENSE_COLUMNS:
             rows = starts.rows(np.arange(len(starts)))
             pieces = [self.mu(self.covariances(rows[i : i + 512], True)) for i in range(0, len(rows), 512)]
-            return np.concatenate(pieces, axis=1), np.sqrt(variance)
+            mu = np.concatenate(pieces, axis=1)
+            return mu, np.broadcast_to(np.sqrt(variance), mu.shape)
         B, R, d = starts.left.shape
         own = np.repeat(starts.cut, self._sizes, axis=1)[:, None]  # (B, 1, M)
         halves = ((starts.left, own), (starts.right, ~own))
@@ -173,6 +174,7 @@ class Ensemble:
         left, right = left.astype(dtype), right.astype(dtype)
         solve = blas.strsm if dtype is np.float32 else blas.dtrsm
         mu, explained = np.empty((self.size, B, R, R)), np.empty((self.size, B * R * R))
+        K = np.empty((B, R, R, min(FEW, len(self.X))), dtype=dtype)
         for s, (T,) in enumerate(self._rough_tables):
             w = dtype(self.w[s][0])
             a, b = left @ T, right @ T
@@ -180,7 +182,7 @@ class Ensemble:
             np.exp(b, out=b)
             a *= w
             mu[s] = (a * self.alpha[s].astype(dtype)) @ b.transpose(0, 2, 1)
-            K = a[:, :, None, :FEW] * b[:, None, :, :FEW]
+            np.multiply(a[:, :, None, :FEW], b[:, None, :, :FEW], out=K)
             V = solve(1.0, self._rough_L[s][:FEW, :FEW], K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
         sd = np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
