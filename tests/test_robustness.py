@@ -313,6 +313,20 @@ def test_the_model_believes_in_the_graph_over_the_choices(preset: str) -> None:
             assert at_c == pytest.approx(at_f, rel=1e-6)
 
 
+@pytest.mark.parametrize("levels", [3, 17, 33, 51])
+def test_the_middle_of_a_single_path_is_a_point_like_others(levels: int) -> None:
+    """At large beta only the slowest cosine of a path is left, which is zero in the middle of an odd number of values:
+    its prior variance is zero up to rounding, and must not come out below zero.
+    """
+    for seed in range(8):
+        opt = cheap(Space({"a": Integer(1, levels)}), seed=seed, samples=4, initial=2)
+        for _ in range(3):
+            params = opt.ask()
+            opt.tell(params, float(params["a"]))
+        _, std = opt.predict([{"a": a} for a in range(1, levels + 1)])
+        assert np.all(np.isfinite(std))
+
+
 @both_presets
 def test_relevances_are_shares_whatever_the_model_believes(preset: str) -> None:
     """Pure noise over many points: the posterior mean is flat but for spikes at the data, and ratios of small

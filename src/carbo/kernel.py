@@ -268,7 +268,8 @@ class Orders:
         for i, s in enumerate(self.spectra):
             a = r[i] * square(centred(s, scales.log_beta[i]), X[:, i])
             E[1:] += a * E[:-1]
-            full *= _factor(a) / (1.0 + r[i])
+            if self.product:
+                full *= _factor(a) / (1.0 + r[i])
         raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
         return raw * _inverse(self.norms(r))[:, None, None]
 
