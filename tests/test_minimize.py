@@ -383,14 +383,14 @@ def test_an_initial_point_whose_value_is_known_is_not_evaluated() -> None:
 
 @both_presets
 def test_it_finds_the_target_among_256_in_25_evaluations(preset: str) -> None:
-    """At least 9 of 12 seeds. Random search finds it with probability 25/256, in 9 of 12 runs with 2e-7. Over
-    seeds 0 to 51 the paper preset found it in 49 runs and the default in 52; at the former rate fewer than 9 of 12
-    have probability 4e-3.
+    """At least 6 of 9 seeds. Random search finds it with probability 25/256, in 6 of 9 runs with 6e-5. Over seeds 0
+    to 51 the paper preset found it in 49 runs and the default in 52; at the former rate fewer than 6 of 9 have
+    probability 1e-3.
     """
     hits = sum(
-        minimize(hamming, binary(8), 25, seed=seed, preset=preset, settings=CHEAP).fun == 0.0 for seed in range(12)
+        minimize(hamming, binary(8), 25, seed=seed, preset=preset, settings=CHEAP).fun == 0.0 for seed in range(9)
     )
-    assert hits >= 9
+    assert hits >= 6
 
 
 def mixed(params: Params) -> float:

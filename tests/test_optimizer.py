@@ -376,7 +376,7 @@ CONSTRAINTS: dict[str, tuple[int, Callable[[Params], bool]]] = {
     "common, large": (20, lambda p: p["x0"] != p["x1"] or p["x2"]),
     "half, large": (20, lambda p: sum(p.values()) % 2 == 0),
     "rare, listable": (14, lambda p: sum(p.values()) == 2),
-    "rare, large": (24, lambda p: sum(p.values()) == 3),
+    "rare, large": (20, lambda p: sum(p.values()) == 3),
 }
 
 
@@ -446,8 +446,8 @@ def test_the_model_learns_to_stay_away_from_failures(
     """Every point with x0 fails. Of 40 suggestions made by the model, few have x0; of a twin's that is blind to
     failures, about half.
 
-    If the true share is 5%, more than 8 of 40 have probability 2e-4; if the twin's is 50%, fewer than 10 of 40 have
-    probability 3e-4 and, were the model as blind, at most 8 of 40 would have 9e-5.
+    Over seeds 0 to 9 the shares were at most 1% and 52%. Were the first 3%, more than 6 of 40 would have probability
+    2e-4; at 50% fewer than 10 of 40 have 3e-4, and a model as blind as the twin shows at most 6 of 40 in 4e-6.
     """
 
     def share() -> int:
@@ -458,7 +458,7 @@ def test_the_model_learns_to_stay_away_from_failures(
             count += sum(p["x0"] for p in asked[8:])
         return count
 
-    assert share() <= 8
+    assert share() <= 6
     monkeypatch.setattr(Optimizer, "_failures", lambda self, rng: None)
     assert share() >= 10
 
@@ -984,7 +984,7 @@ def transcript(preset):
     settings = dict(samples=2, burn_in=5, random_starts=100, spray_starts=20, climbers=3, initial=5, exhaustive=0)
     opt = carbo.Optimizer(space, seed=11, preset=preset, settings=settings)
     asked = []
-    for i in range(9):
+    for i in range(7):
         for params in opt.ask(1 + i % 2):
             asked.append(params)
             value = zlib.crc32(json.dumps(params).encode()) % 100
@@ -1006,17 +1006,16 @@ def fresh_process(code: str, hash_seed: str, text: str = "") -> str:
     return done.stdout.splitlines()[-1]
 
 
-@both_presets
-def test_same_seed_same_suggestions_in_any_process(preset: str) -> None:
+def test_same_seed_same_suggestions_in_any_process() -> None:
     scope: dict[str, Any] = {}
     exec(TRANSCRIPT, scope)
-    here = json.loads(json.dumps(scope["transcript"](preset)))
-    code = TRANSCRIPT + f"print(json.dumps(transcript({preset!r})))"
+    here = json.loads(json.dumps([scope["transcript"](preset) for preset in PRESETS]))
+    code = TRANSCRIPT + f"print(json.dumps([transcript(preset) for preset in {PRESETS}]))"
     for hash_seed in ("1", "2"):
-        asked, means, order = json.loads(fresh_process(code, hash_seed))
-        assert asked == here[0]
-        np.testing.assert_allclose(means, here[1], rtol=1e-9)
-        assert order == here[2]
+        for mine, (asked, means, order) in zip(here, json.loads(fresh_process(code, hash_seed)), strict=True):
+            assert asked == mine[0]
+            np.testing.assert_allclose(means, mine[1], rtol=1e-9)
+            assert order == mine[2]
 
 
 @both_presets

@@ -118,10 +118,9 @@ ODD_VALUES: dict[str, list[Any]] = {
 
 
 @both_presets
-@both_ways
 @pytest.mark.parametrize("name", ODD_VALUES)
-def test_odd_values_give_suggestions_and_predictions(preset: str, exhaustive: int, name: str) -> None:
-    opt = cheap(binary(6), preset, exhaustive=exhaustive, initial=1)
+def test_odd_values_give_suggestions_and_predictions(preset: str, name: str) -> None:
+    opt = cheap(binary(6), preset, exhaustive=0, initial=1)
     points = told(opt, ODD_VALUES[name])
     asked = opt.ask(2)
     assert distinct(asked)
@@ -511,15 +510,17 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     """Very cheap ones. Knowledge gradient and annealing, the dear ones, come up in one case of eighty each."""
     dear = int(rng.integers(80))
     return {
-        "samples": 2 if rng.random() < 0.3 else 1,
+        "samples": 2 if rng.random() < 0.2 else 1,
         "burn_in": int(rng.random() < 0.1),
         "random_starts": int(rng.integers(1, 12)),
         "spray_starts": int(rng.integers(0, 6)),
         "spray_distance": int(rng.integers(1, 4)),
-        "climbers": int(rng.integers(1, 3)),
+        "climbers": 2 if rng.random() < 0.2 else 1,
         "exhaustive": int(rng.choice([0, 64])),
         "initial": 1,
-        "acquisition": "kg" if dear == 0 else str(rng.choice(["ei", "ei", "ei", "ucb", "ucb", "mes", "thompson"])),
+        "acquisition": "kg"
+        if dear == 0
+        else str(rng.choice(["ei", "ucb", "mes", "thompson"], p=[0.6, 0.24, 0.08, 0.08])),
         "search": SEARCHES[int(rng.integers(1, 4))] if dear == 1 else "local",
         "reference": str(rng.choice(["observed", "posterior"])),
         "highest_order": int(rng.integers(1, 5)),
@@ -541,7 +542,7 @@ def one_case(seed: int, variables: int = 4, observations: int = 6, rounds: int =
         points, values = opt.history()
         taken = [p for p, v in zip(points, values, strict=True) if np.isnan(v) or not opt.settings.replicate]
         try:
-            asked = opt.ask(1 if rng.random() < 0.8 else 3)
+            asked = opt.ask(1 if rng.random() < 0.9 else 3)
         except carbo.SpaceExhausted:
             assert len(space.all_rows()) == len({tuple(p.items()) for p in taken})
             return

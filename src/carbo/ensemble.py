@@ -31,7 +31,7 @@ from carbo.kernel import DENSE_COLUMNS, FLOOR, Kernel, Product, cross, diagonal_
 Covariances = Callable[[Ints, bool], Floats]
 """(index, few) -> covariances of those rows with the first FEW observations, or with all."""
 TINY = 1e-200
-"""Added to variances, so that a space of one point divides by something."""
+"""Least prior variance: a space of one point has none, and rounding may leave less than none."""
 FEW = 32
 """Observations that a bound of sd is given; see `telling`."""
 WELL_CONDITIONED = 1e6
@@ -120,7 +120,7 @@ class Ensemble:
         H = self.one_hot(rows if self._varies else rows[:1])
         each = zip(self._diagonals, self.hypers, self.w, strict=True)
         variance = [self.kernel.combine([H @ T for T in diagonal], h.scales, w)[:, 0] for diagonal, h, w in each]
-        return np.broadcast_to(np.stack(variance) + TINY, (self.size, len(rows)))
+        return np.broadcast_to(np.maximum(np.stack(variance), TINY), (self.size, len(rows)))
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""
