@@ -11,6 +11,7 @@ grows (`Pointwise.rises_with_sd`) is bounded by its value at the prior's sd, whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from carbo.graph import Floats, Ints
 Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
 
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
@@ -155,7 +156,7 @@ class Pointwise(NamedTuple):
         return self._in_pieces(rows, False)
 
     def rough(self, rows: Ints) -> Floats:
-        """Scores good to about three digits, in float32 where that is enough."""
+        """Scores good to about two digits, in float32 where that is enough."""
         return self._in_pieces(rows, True)
 
     def _in_pieces(self, rows: Ints, rough: bool) -> Floats:
@@ -174,7 +175,7 @@ class Pointwise(NamedTuple):
         if not self.rises_with_sd:
             return np.full(len(starts), np.inf)
         mu, sd = self.ensemble.spread(starts)
-        return self.function(mu, sd, self.best)
+        return self.function(mu, sd, self.best.astype(mu.dtype)).astype(np.float64)
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
         """Scores of rows that each differ in one variable from parents[owner], with bounds."""

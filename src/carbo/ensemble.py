@@ -34,9 +34,9 @@ TINY = 1e-200
 """Least prior variance: a space of one point has none, and rounding may leave less than none."""
 FEW = 32
 """Observations that a bound of sd is given; see `telling`."""
-WELL_CONDITIONED = 1e6
-"""Largest signal-to-noise ratio, times observations, at which starts are screened in float32: their sd is then good to
-three digits."""
+WELL_CONDITIONED, HOPELESS = 1e7, 1e10
+"""Condition of the covariance up to which sd in float32 is good to two digits, and up to which it is good enough to
+choose the starts that are then scored better."""
 
 
 class Recombined(NamedTuple):
@@ -101,10 +101,15 @@ class Ensemble:
         return K
 
     @cached_property
+    def _condition(self) -> float:
+        """Bounds the condition of every sample's covariance: signal to noise, times observations."""
+        ratios = [float(w.sum()) / math.exp(h.log_noise) for w, h in zip(self.w, self.hypers, strict=True)]
+        return max(ratios) * len(self.X)
+
+    @cached_property
     def _rough_dtype(self) -> type[np.floating[Any]]:
         """float32 where it is good enough: Newton's identities of the order kernel cancel, and so does a small sd."""
-        ratio = max(float(w.sum()) / math.exp(h.log_noise) for w, h in zip(self.w, self.hypers, strict=True))
-        fine = isinstance(self.kernel, Product) and ratio * len(self.X) < WELL_CONDITIONED
+        fine = isinstance(self.kernel, Product) and self._condition < WELL_CONDITIONED
         return np.float32 if fine else np.float64
 
     @cached_property
@@ -170,23 +175,27 @@ class Ensemble:
         left, right = (
             np.asarray(self.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1) * which for rows, which in halves
         )
-        dtype = self._rough_dtype
+        dtype: type[np.floating[Any]] = np.float32 if self._condition < HOPELESS else np.float64
         left, right = left.astype(dtype), right.astype(dtype)
         solve = blas.strsm if dtype is np.float32 else blas.dtrsm
-        mu, explained = np.empty((self.size, B, R, R)), np.empty((self.size, B * R * R))
+        mu = np.empty((self.size, B, R, R), dtype=dtype)
+        explained = np.empty((self.size, B * R * R), dtype=dtype)
         K = np.empty((B, R, R, min(FEW, len(self.X))), dtype=dtype)
-        for s, (T,) in enumerate(self._rough_tables):
-            w = dtype(self.w[s][0])
+        for s, (table,) in enumerate(self._tables):
+            w, T = dtype(self.w[s][0]), table.astype(dtype)
             a, b = left @ T, right @ T
             np.exp(a, out=a)
             np.exp(b, out=b)
             a *= w
             mu[s] = (a * self.alpha[s].astype(dtype)) @ b.transpose(0, 2, 1)
             np.multiply(a[:, :, None, :FEW], b[:, None, :, :FEW], out=K)
-            V = solve(1.0, self._rough_L[s][:FEW, :FEW], K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
+            few = np.asfortranarray(self.gps[s].L[:FEW, :FEW], dtype=dtype)
+            V = solve(1.0, few, K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        sd = np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
-        return self.mean[:, None] + mu.reshape(self.size, -1), sd
+        variance = variance.astype(dtype)
+        sd = np.sqrt(np.maximum(variance - explained, dtype(1e-12) * variance + np.finfo(dtype).tiny))
+        mu += self.mean[:, None, None, None].astype(dtype)
+        return mu.reshape(self.size, -1), sd
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
         """What is known of rows that each differ in one variable from parents[owner], before any sd is computed."""
