@@ -36,7 +36,7 @@ def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
 def log_expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
     """log of the EI averaged over samples, exact to rounding for any z; only where EI is tiny are logarithms summed."""
     plain = expected_improvement(mu, sd, best)
-    tiny = plain < 1e-100
+    tiny = ~(plain > (1e-100 if plain.dtype == np.float64 else 1e-30))
     out = np.log(np.where(tiny, 1.0, plain))
     if tiny.any():
         z = (best[:, None] - mu[:, tiny]) / sd[:, tiny]
