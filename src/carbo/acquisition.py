@@ -135,7 +135,8 @@ def expected_max(a: Floats, b: Floats) -> float:
     edges = np.append(cuts, np.inf)
     a, b = a[kept], b[kept]
     mass = np.diff(ndtr(edges))
-    density = np.exp(-0.5 * edges**2 - LOG_SQRT_2PI)
+    with np.errstate(over="ignore"):
+        density = np.exp(-0.5 * edges**2 - LOG_SQRT_2PI)
     return float(np.sum(a * mass - b * np.diff(density)))
 
 

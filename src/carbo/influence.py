@@ -56,13 +56,14 @@ def influence(rng: np.random.Generator, model: Ensemble, space: Space) -> Releva
     """The relevance report of a conditioned model."""
     base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
     f = model.mu(model.covariances(base))
-    variance = np.maximum(f.var(axis=1), 1e-300)
     effects = np.zeros((space.dim, model.size))
     for i in range(space.dim):
         if space.sizes[i] > 1:
             changed = base.copy()
             changed[:, i] = other[:, i]
-            effects[i] = np.mean((f - model.mu(model.covariances(changed))) ** 2, axis=1) / (2.0 * variance)
+            g = model.mu(model.covariances(changed))
+            variance = np.maximum(f.var(axis=1) + g.var(axis=1), 1e-300) / 2.0  # of both: one alone may miss a spike
+            effects[i] = np.mean((f - g) ** 2, axis=1) / (2.0 * variance)
     effects = np.minimum(effects, 1.0)  # an estimate from BASE_ROWS rows can exceed what it estimates
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
     order = np.argsort(-effects.mean(axis=1), kind="stable")

@@ -27,7 +27,7 @@ def minimize(  # noqa: PLR0913
     settings: Settings | Mapping[str, Any] | None = None,
     initial: int | Iterable[Mapping[str, Any]] | None = None,
     known: Iterable[tuple[Mapping[str, Any], Any]] = (),
-    callback: Callback | Sequence[Callback] = (),
+    callback: Callback | Sequence[Callback] | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     replicate: bool | None = None,
 ) -> OptimizeResult:
@@ -54,7 +54,7 @@ def minimize(  # noqa: PLR0913
         if not isinstance(pair, Sequence) or len(pair) != 2:
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
         optimizer.tell(*pair)
-    callbacks = [callback] if callable(callback) else _listed(callback)
+    callbacks = [callback] if callable(callback) else _listed(() if callback is None else callback)
     before = len(optimizer)
     message, success = f"the budget of {budget} evaluations is used up", True
     try:

@@ -402,6 +402,8 @@ def as_value(value: Any) -> float:
 
 def _listed(what: str, given: Any) -> list[Any]:
     try:
+        if isinstance(given, Mapping):
+            raise TypeError
         return list(given)
     except TypeError:
         raise DataError(
