@@ -13,16 +13,8 @@ from scipy.optimize import OptimizeResult
 import carbo
 from carbo import Binary, Categorical, Integer, Ordinal, Space, minimize
 from carbo.space import Params
+from tests.doors import CHEAP, PRESETS
 
-PRESETS = ("paper", "default")
-CHEAP: dict[str, Any] = {
-    "samples": 2,
-    "burn_in": 5,
-    "random_starts": 100,
-    "spray_starts": 20,
-    "climbers": 3,
-    "initial": 5,
-}
 TARGET = (True, False, True, True, False, False, True, False, True, True)
 
 both_presets = pytest.mark.parametrize("preset", PRESETS)

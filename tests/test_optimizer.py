@@ -20,16 +20,8 @@ import carbo
 from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
 from carbo.ensemble import Ensemble
 from carbo.space import Params
+from tests.doors import CHEAP, PRESETS
 
-PRESETS = ("paper", "default")
-CHEAP: dict[str, Any] = {
-    "samples": 2,
-    "burn_in": 5,
-    "random_starts": 100,
-    "spray_starts": 20,
-    "climbers": 3,
-    "initial": 5,
-}
 LISTED, SEARCHED = 4_096, 0
 """Values of the setting `exhaustive`: small spaces are scored whole, or all are searched."""
 

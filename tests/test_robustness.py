@@ -16,16 +16,8 @@ import carbo
 from carbo import Binary, Categorical, Float, Integer, Optimizer, Ordinal, Space
 from carbo.space import Params
 from carbo.variables import Variable
+from tests.doors import CHEAP, PRESETS
 
-PRESETS = ("paper", "default")
-CHEAP: dict[str, Any] = {
-    "samples": 2,
-    "burn_in": 5,
-    "random_starts": 100,
-    "spray_starts": 20,
-    "climbers": 3,
-    "initial": 5,
-}
 ACQUISITIONS = ("ei", "ucb", "mes", "kg", "thompson")
 SEARCHES = ("local", "local-or-anneal", "local-and-anneal", "local-then-anneal")
 

@@ -1,0 +1,15 @@
+"""What the tests of the public doors share: both presets, and settings cheap enough to run hundreds of suggestions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PRESETS = ("paper", "default")
+CHEAP: dict[str, Any] = {
+    "samples": 2,
+    "burn_in": 5,
+    "random_starts": 100,
+    "spray_starts": 20,
+    "climbers": 3,
+    "initial": 5,
+}
