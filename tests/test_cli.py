@@ -62,7 +62,7 @@ def test_an_error_of_carbo_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     def fails(arguments: object) -> int:
         raise SpaceError("variable 'x': expected this, got that; do so")
 
-    monkeypatch.setattr(cli, "_demo", fails)
+    monkeypatch.setattr(cli.demo, "_run", fails)
     assert cli.main(["demo"]) == 2
     assert capsys.readouterr().err == "carbo: variable 'x': expected this, got that; do so\n"
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult
 
 import carbo
+from carbo.cli.arguments import count
+from carbo.settings import PRESETS
 from carbo.space import Params
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
 
 SPACE = carbo.Space(
     {
@@ -45,6 +51,21 @@ def latency(p: Params) -> float | None:
     cost += 1.2 * abs(np.log2(p["page_kb"] / 8)) * (1.5 - p["direct_io"]) - 2.0 * p["direct_io"] + 1.5 * p["mmap"]
     cost += 0.6 * abs(np.log2((p["prefetch"] + 1) / (17 if p["index"] == "btree" else 5)))
     return float(cost - (1.5 if p["numa"] and p["workers"] > 6 else 0.0))
+
+
+def add(commands: Commands) -> None:
+    """carbo demo and its options."""
+    demo = commands.add_parser("demo", help="tune a made-up database and show what was found")
+    demo.add_argument("--budget", type=count, default=60, help="evaluations (default 60)")
+    demo.add_argument("--seed", type=int, default=0, help="same seed, same run (default 0)")
+    demo.add_argument("--preset", choices=sorted(PRESETS), default="default", help="settings (default: default)")
+    demo.add_argument("--plot", type=Path, default=Path("carbo-demo.png"), metavar="FILE",
+                      help="where the plot is written (default carbo-demo.png)")  # fmt: skip
+    demo.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    return run(arguments.budget, arguments.seed, arguments.preset, arguments.plot)
 
 
 def run(budget: int, seed: int, preset: str, plot: Path) -> int:
