@@ -253,7 +253,8 @@ class Orders:
         """(d,) zero for variables of one value, which vary nothing."""
         return np.array([float(s.size > 1) for s in self.spectra])
 
-    def _r(self, scales: Scales) -> Floats:
+    def relevances(self, scales: Scales) -> Floats:
+        """(d,) r, zero for variables of one value."""
         return self._active * np.exp(scales.log_relevance)
 
     def norms(self, r: Floats) -> Floats:
@@ -261,7 +262,7 @@ class Orders:
         return np.append(symmetric(r, self.highest), np.ones(int(self.product)))
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
-        n, r = len(X), self._r(scales)
+        n, r = len(X), self.relevances(scales)
         E = np.zeros((self.highest + 1, n, n))
         E[0] = 1.0
         full = np.ones((n, n))
@@ -271,11 +272,11 @@ class Orders:
             if self.product:
                 full *= _factor(a) / (1.0 + r[i])
         raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
-        return raw * _inverse(self.norms(r))[:, None, None]
+        return raw * inverse(self.norms(r))[:, None, None]
 
     def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
         """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
-        r = self._r(scales)
+        r = self.relevances(scales)
         z = square(centred(self.spectra[i], scales.log_beta[i]), X[:, i])
         a, full_norms = r[i] * z, self.norms(r)
         A, norms = np.empty_like(parts), np.empty_like(full_norms)
@@ -303,7 +304,7 @@ class Orders:
         if at.name == "relevance":
             return self._relevance_curve(A, low * z, norms, low_norms, w)
         r, s, x = math.exp(scales.log_relevance[at.variable]), self.spectra[at.variable], X[:, at.variable]
-        scale = _inverse(norms + r * low_norms)
+        scale = inverse(norms + r * low_norms)
         rest, slope = np.tensordot(w * scale, A, 1), np.tensordot(r * w * scale, low, 1)
 
         def fill(theta: float, out: Floats) -> None:
@@ -319,12 +320,12 @@ class Orders:
 
         def fill(theta: float, out: Floats) -> None:
             r = math.exp(theta)
-            scale = w * _inverse(norms + r * low_norms)
+            scale = w * inverse(norms + r * low_norms)
             np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
 
         def parts(theta: float) -> Floats:
             r = math.exp(theta)
-            return (A + r * B) * _inverse(norms + r * low_norms)[:, None, None]
+            return (A + r * B) * inverse(norms + r * low_norms)[:, None, None]
 
         return Curve(fill, parts)
 
@@ -334,7 +335,7 @@ class Orders:
         return change.parts(theta)
 
     def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
-        r = self._r(scales)
+        r = self.relevances(scales)
         first = [r[i] * entries(i, centred(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
         quantities = [[a**q for a in first] for q in range(1, self.highest + 1)]
         if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
@@ -344,7 +345,7 @@ class Orders:
         return quantities
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
-        scale = (w * _inverse(self.norms(self._r(scales)))).astype(sums[0].dtype)
+        scale = (w * inverse(self.norms(self.relevances(scales)))).astype(sums[0].dtype)
         e = newton(sums[: self.highest])
         K = scale[0] * e[0]
         for q in range(1, self.highest):
@@ -378,7 +379,7 @@ def newton(p: Sequence[Floats]) -> list[Floats]:
     return e
 
 
-def _inverse(norms: Floats) -> Floats:
+def inverse(norms: Floats) -> Floats:
     """1 / norms; zero where a norm is: an order above the number of variables has no part."""
     return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from scipy.special import ndtr
 
+from carbo import chain as chains
 from carbo import ensemble as ens
-from carbo import posterior
+from carbo.chain import Chain, Tuning
 from carbo.conditional import Data, Hyper
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
@@ -30,7 +31,7 @@ from carbo.space import Params, Space, row_key
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
 
@@ -80,8 +81,8 @@ class Optimizer:
         self._pending: dict[bytes, Ints] = {}
         self._queue = self._initial(initial)
         self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
-        self._chain: Hyper | None = None
-        self._failure_chain: Hyper | None = None
+        self._chain: Chain | None = None
+        self._failure_chain: Chain | None = None
         kernel = self._kernel()
         self._model = Model(kernel, self.settings.priors)
         self._failure_model = Model(kernel, STANDARD)
@@ -225,7 +226,7 @@ class Optimizer:
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
         data, _ = self._data()
-        self._chain, hypers = posterior.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
+        self._chain, hypers = chains.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
         return _Asker(self, ens.build(self._model.kernel, hypers, data), data, self._failures(self._rng))
 
     def _failures(self, rng: np.random.Generator) -> _Failures | None:
@@ -235,7 +236,7 @@ class Optimizer:
         y, scale = standardise(1.0 - ok.astype(np.float64))
         data = Data(np.array(self._rows, dtype=np.intp), y)
         sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
-        self._failure_chain, hypers = posterior.draw(rng, self._failure_chain, self._failure_model, data, sampling)
+        self._failure_chain, hypers = chains.draw(rng, self._failure_chain, self._failure_model, data, sampling)
         return _Failures(ens.build(self._failure_model.kernel, hypers, data), scale)
 
     def _look(self) -> tuple[ens.Ensemble, Scale]:
@@ -248,7 +249,7 @@ class Optimizer:
         data, scale = self._data()
         rng = copy.deepcopy(self._rng)
         with limited(len(data.y), self.settings.threads):
-            _, hypers = posterior.draw(rng, self._chain, self._model, data, self.settings.sampling)
+            _, hypers = chains.draw(rng, self._chain, self._model, data, self.settings.sampling)
         self._view = key, ens.build(self._model.kernel, hypers, data), scale
         return self._view[1], scale
 
@@ -287,8 +288,8 @@ class Optimizer:
             "values": [v if math.isfinite(v) else None for v in self._values],
             "pending": [row.tolist() for row in self._pending.values()],
             "queue": [row.tolist() for row in self._queue],
-            "chain": _hyper_state(self._chain),
-            "failure_chain": _hyper_state(self._failure_chain),
+            "chain": _chain_state(self._chain),
+            "failure_chain": _chain_state(self._failure_chain),
         }
 
     @classmethod
@@ -314,8 +315,8 @@ class Optimizer:
                 raise ValueError(f"{len(restored._rows)} rows and {len(restored._values)} values")
             restored._pending = {row_key(r): r for r in _rows_from(space, state["pending"])}
             restored._queue = _rows_from(space, state["queue"])
-            restored._chain = _hyper_from(state["chain"], restored._model)
-            restored._failure_chain = _hyper_from(state["failure_chain"], restored._failure_model)
+            restored._chain = _chain_from(state["chain"], restored._model)
+            restored._failure_chain = _chain_from(state["failure_chain"], restored._failure_model)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
@@ -421,15 +422,17 @@ def _generator_from(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
 
 
-def _hyper_state(hyper: Hyper | None) -> dict[str, Any] | None:
-    if hyper is None:
+def _chain_state(chain: Chain | None) -> dict[str, Any] | None:
+    if chain is None:
         return None
+    hyper, tuning = chain
     return {
         "mean": hyper.mean,
         "log_noise": hyper.log_noise,
         "log_w": hyper.log_w.tolist(),
         "log_beta": hyper.scales.log_beta.tolist(),
         "log_relevance": hyper.scales.log_relevance.tolist(),
+        "tuning": None if tuning is None else [tuning.step, tuning.centre.tolist(), tuning.variance.tolist()],
     }
 
 
@@ -441,11 +444,18 @@ def _rows_from(space: Space, rows: Any) -> list[Ints]:
     return list(array.astype(np.intp))
 
 
-def _hyper_from(state: Mapping[str, Any] | None, model: Model) -> Hyper | None:
+def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
     if state is None:
         return None
     sizes = [len(state[key]) for key in ("log_w", "log_beta", "log_relevance")]
     if sizes != [model.kernel.size, len(model.kernel.spectra), len(model.kernel.spectra)]:
         raise ValueError("a chain of another kernel; restore it with the settings it was saved with")
-    scales = Scales(np.array(state["log_beta"], dtype=np.float64), np.array(state["log_relevance"], dtype=np.float64))
-    return Hyper(float(state["mean"]), float(state["log_noise"]), np.array(state["log_w"], dtype=np.float64), scales)
+    log_w, *scales = (np.array(state[key], dtype=np.float64) for key in ("log_w", "log_beta", "log_relevance"))
+    hyper = Hyper(float(state["mean"]), float(state["log_noise"]), log_w, Scales(*scales))
+    if state["tuning"] is None:
+        return Chain(hyper)
+    step, centre, variance = (np.array(value, dtype=np.float64) for value in state["tuning"])
+    size = chains.layout(model.kernel).size
+    if centre.shape != (size,) or variance.shape != (size,) or not np.all(variance > 0) or not step > 0:
+        raise ValueError("a chain's tuning of another kernel")
+    return Chain(hyper, Tuning(float(step), centre, variance))

@@ -70,10 +70,26 @@ class Priors:
             return priors.gamma_on_log(theta, 1.0, 3.0)
         return priors.normal(theta, self.beta_mean, self.beta_sd)
 
+    def beta_slope(self, theta: Floats) -> priors.Slopes:
+        """log_beta of each, and its derivative."""
+        if self.beta == "published":
+            return priors.horseshoe_bound_slope(theta, self.beta_tau)
+        if self.beta == "horseshoe":
+            return priors.horseshoe_on_log_slope(theta, self.beta_tau)
+        if self.beta == "gamma":
+            return priors.gamma_on_log_slope(theta, 1.0, 3.0)
+        return priors.normal_slope(theta, self.beta_mean, self.beta_sd)
+
     def log_noise(self, theta: float) -> float:
         if self.noise == "published":  # log(1 + (0.1 / noise)^2): tau = sqrt(0.05) * 0.1^(1/2) in the paper's letters
             return priors.horseshoe_bound(math.exp(theta), 0.1 / math.sqrt(2.0))
         return priors.half_cauchy_on_log(theta, self.noise_scale)
+
+    def noise_slope(self, theta: Floats) -> priors.Slopes:
+        """log_noise of each, and its derivative."""
+        if self.noise == "published":
+            return priors.horseshoe_bound_slope(theta, 0.1 / math.sqrt(2.0))
+        return priors.half_cauchy_on_log_slope(theta, self.noise_scale)
 
     def log_relevance(self, theta: float) -> float:
         if self.relevance == "horseshoe":
@@ -82,14 +98,26 @@ class Priors:
             return priors.half_cauchy_on_log(theta, self.relevance_scale)
         return priors.normal(theta, 0.0, self.relevance_scale)
 
+    def relevance_slope(self, theta: Floats) -> priors.Slopes:
+        """log_relevance of each, and its derivative."""
+        if self.relevance == "horseshoe":
+            return priors.horseshoe_on_log_slope(theta, self.relevance_scale)
+        if self.relevance == "half-cauchy":
+            return priors.half_cauchy_on_log_slope(theta, self.relevance_scale)
+        return priors.normal_slope(theta, 0.0, self.relevance_scale)
+
 
 class Sampling(NamedTuple):
-    """How the chain moves: samples a draw, burn-in sweeps of a new chain, slice width and most doublings."""
+    """How the chain moves: samples a draw, burn-in sweeps of a new chain, slice width and most doublings.
+
+    leapfrogs: most steps of a Hamiltonian trajectory (see `simultaneous`); 0 for sweeps of slice updates.
+    """
 
     samples: int = 10
     burn_in: int = 100
     width: float = 1.0
     doublings: int = 10
+    leapfrogs: int = 0
 
 
 class Model(NamedTuple):

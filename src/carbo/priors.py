@@ -1,4 +1,5 @@
-"""Log prior densities, up to a constant, one function each. All take and return floats.
+"""Log prior densities, up to a constant, one function each. All take and return floats; those named `_slope` take
+arrays of logarithms and return values and derivatives.
 
 Notation
     tau     global scale of the Horseshoe (Carvalho, Polson and Scott 2010)
@@ -8,6 +9,12 @@ Notation
 from __future__ import annotations
 
 import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Slopes = tuple[Floats, Floats]
 
 MINUS_INFINITY = -math.inf
 
@@ -44,3 +51,30 @@ def truncated_normal(x: float, lower: float, upper: float) -> float:
     if upper == lower:
         return 0.0
     return normal(x, 0.5 * (lower + upper), 0.25 * (upper - lower))
+
+
+def horseshoe_bound_slope(log_x: Floats, tau: float) -> Slopes:
+    """`horseshoe_bound` at exp(log_x), and its derivative by log_x."""
+    u = 2.0 * (tau * np.exp(-log_x)) ** 2
+    inner = np.log1p(u)
+    return np.log(inner), -2.0 * u / ((1.0 + u) * inner)
+
+
+def horseshoe_on_log_slope(log_x: Floats, tau: float) -> Slopes:
+    value, by = horseshoe_bound_slope(log_x, tau)
+    return value + log_x, by + 1.0
+
+
+def half_cauchy_on_log_slope(log_x: Floats, scale: float) -> Slopes:
+    u = (np.exp(log_x) / scale) ** 2
+    return log_x - np.log1p(u), 1.0 - 2.0 * u / (1.0 + u)
+
+
+def gamma_on_log_slope(log_x: Floats, shape: float, rate: float) -> Slopes:
+    x = np.exp(log_x)
+    return shape * log_x - rate * x, shape - rate * x
+
+
+def normal_slope(x: Floats, mean: float, sd: float) -> Slopes:
+    away = (x - mean) / sd
+    return -0.5 * away**2, -away / sd

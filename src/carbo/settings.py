@@ -14,6 +14,7 @@ from carbo.posterior import Priors, Sampling
 
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
+Sampler = Literal["slice", "hmc"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -32,7 +33,9 @@ class Settings:
     highest_order   of the "orders" kernel; product_term adds the full product to it
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.posterior.Priors
-    samples         posterior samples a suggestion; burn_in sweeps of a new chain; slice_width, doublings (Neal 2003)
+    sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "hmc": all at once, by
+                    Hamiltonian trajectories of at most `leapfrogs` steps, for the kernel "orders" alone
+    samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
     acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
                     samples' means and standard deviations at N points, standardised; small means are good
@@ -53,6 +56,8 @@ class Settings:
     product_term: bool = False
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
+    sampler: Sampler = "hmc"
+    leapfrogs: int = 10
     samples: int = 10
     burn_in: int = 100
     slice_width: float = 1.0
@@ -73,13 +78,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, get_args(KernelName))
+        _one_of("sampler", self.sampler, get_args(Sampler))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
         _one_of("search", self.search, get_args(Search))
         if not callable(self.acquisition):
             _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
-        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "doublings": 0, "random_starts": 1, "spray_starts": 0,
-                 "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
+        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "doublings": 0, "random_starts": 1,
+                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
         if self.threads is not None:
@@ -101,10 +107,17 @@ class Settings:
             )
         if not isinstance(self.priors, Priors):
             raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
+        smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
+        if self.sampler == "hmc" and not smooth:
+            raise SettingsError(
+                "setting 'sampler': expected 'slice' with this kernel or these priors, got 'hmc', which needs kernel "
+                "'orders', no product_term and level 'standard'; set sampler='slice'"
+            )
 
     @property
     def sampling(self) -> Sampling:
-        return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings)
+        leapfrogs = self.leapfrogs if self.sampler == "hmc" else 0
+        return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings, leapfrogs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
@@ -155,6 +168,7 @@ DEFAULT = Settings()
 
 PAPER = Settings(
     kernel="product",
+    sampler="slice",
     graph_scale="published",
     priors=Priors(),
     reference="observed",

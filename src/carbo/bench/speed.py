@@ -85,7 +85,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     """Seconds and units of one warm suggestion, by stage."""
     import numpy as np
 
-    from carbo import ensemble, posterior, suggest
+    from carbo import chain, ensemble, suggest
     from carbo.optimizer import Optimizer
     from carbo.space import Space
     from carbo.variables import Categorical
@@ -105,7 +105,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     for _ in range(repeats):
         unit.append(cholesky_unit())
         begin = time.perf_counter()
-        optimizer._chain, hypers = posterior.draw(
+        optimizer._chain, hypers = chain.draw(
             optimizer._rng, optimizer._chain, optimizer._model, data, optimizer.settings.sampling
         )
         middle = time.perf_counter()

@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
+from carbo.cli import bench_run
 from carbo.cli.arguments import count
 from carbo.settings import PRESETS
 
@@ -18,6 +19,7 @@ def add(commands: Commands) -> None:
     bench = commands.add_parser("bench", help="measure carbo")
     what = bench.add_subparsers(title="measurements", required=True, metavar="WHAT")
     _add_speed(what)
+    bench_run.add(what)
 
 
 def _add_speed(what: Commands) -> None:

@@ -1,0 +1,67 @@
+"""The laboratory's methods: this package's presets and their rivals, all through one contract.
+
+>>> run = method("annealing").start(space, seed, evaluations)
+>>> run.tell(row, value)  # the initial points first
+>>> row = run.ask()
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+
+from carbo.bench.baselines.annealing import ANNEALING
+from carbo.bench.baselines.base import Method, Start, Strategy
+from carbo.bench.baselines.combo import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET
+from carbo.bench.baselines.hyperopt_tpe import TPE_HYPEROPT
+from carbo.bench.baselines.optuna_gp import GP
+from carbo.bench.baselines.optuna_tpe import TPE
+from carbo.bench.baselines.random_search import RANDOM
+from carbo.bench.baselines.smac import SMAC
+from carbo.errors import SettingsError
+
+METHODS: dict[str, Method] = {
+    entry.name: entry
+    for entry in (
+        RANDOM,
+        ANNEALING,
+        TPE_HYPEROPT,
+        TPE,
+        SMAC,
+        GP,
+        PAPER_PRESET,
+        DEFAULT_PRESET,
+        COMBO_GM,
+    )
+}
+"""Every method by its name; `method` is the way in."""
+
+
+def method(name: str) -> Method:
+    """The method of that name. SettingsError when there is none, or when a package that it needs is missing."""
+    if name not in METHODS:
+        close = difflib.get_close_matches(str(name), METHODS, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
+        raise SettingsError(f"method: expected one of {', '.join(METHODS)}, got {name!r}{meant}")
+    found = METHODS[name]
+    require(found)
+    return found
+
+
+def require(wanted: Method) -> None:
+    """SettingsError, naming them, unless the distributions that a method needs are installed."""
+    absent = [package for package in wanted.packages if not _installed(package)]
+    if absent:
+        raise SettingsError(f"method {wanted.name!r}: expected the package {' and '.join(absent)} to be installed, "
+                            "got none; pip install 'carbo[bench]'")  # fmt: skip
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+__all__ = ["METHODS", "Method", "Start", "Strategy", "method", "require"]

@@ -1,0 +1,39 @@
+"""This package's own presets as methods of the laboratory, and the paper's ablation with a Gamma prior (COMBO/GM)."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+
+from carbo.bench.baselines.base import Method
+from carbo.graph import Ints
+from carbo.optimizer import Optimizer
+from carbo.posterior import Priors
+from carbo.settings import DEFAULT, PAPER, Settings
+from carbo.space import Space
+
+
+class Carbo:
+    """`carbo.Optimizer` with given settings."""
+
+    def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
+        self._space = space
+        self._optimizer = Optimizer(space, seed=seed, settings=settings)
+
+    def tell(self, row: Ints, value: float) -> None:
+        self._optimizer.tell(self._space.decode(row), value)
+
+    def ask(self) -> Ints:
+        return self._space.encode(self._optimizer.ask())
+
+
+def _method(name: str, title: str, settings: Settings) -> Method:
+    # The laboratory tells the initial points, however few: the optimiser is not to draw more of its own.
+    told = dataclasses.replace(settings, initial=1)
+    return Method(name, title, partial(Carbo, told), told.to_dict())
+
+
+PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)
+DEFAULT_PRESET = _method("default", "carbo, preset default", DEFAULT)
+COMBO_GM = _method("combo-gm", "COMBO/GM", dataclasses.replace(PAPER, priors=Priors(beta="gamma")))
+"""beta ~ Gamma(1, 3): shape 1, rate 3."""

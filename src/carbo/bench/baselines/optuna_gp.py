@@ -1,0 +1,21 @@
+"""Optuna's Gaussian process sampler: Matérn over Hamming distances, most probable hyperparameters, log EI."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from carbo.bench.baselines.base import Method, Strategy
+from carbo.bench.baselines.optuna_study import OptunaStudy
+from carbo.space import Space
+
+NAME = "gp-optuna"
+
+
+def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
+    """A run with Optuna's defaults."""
+    from optuna.samplers import GPSampler
+
+    return OptunaStudy(NAME, space, partial(GPSampler, seed=seed))
+
+
+GP = Method(NAME, "Gaussian process (Optuna)", start, {"deterministic_objective": False}, ("optuna", "torch"))

@@ -1,0 +1,21 @@
+"""Optuna's tree-structured Parzen estimator, multivariate: all variables in one kernel density."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from carbo.bench.baselines.base import Method, Strategy
+from carbo.bench.baselines.optuna_study import OptunaStudy
+from carbo.space import Space
+
+NAME = "tpe"
+
+
+def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
+    """A run with Optuna's defaults, but multivariate."""
+    from optuna.samplers import TPESampler
+
+    return OptunaStudy(NAME, space, partial(TPESampler, seed=seed, multivariate=True))
+
+
+TPE = Method(NAME, "TPE (Optuna, multivariate)", start, {"multivariate": True}, ("optuna",))

@@ -1,0 +1,78 @@
+"""SMAC3's hyperparameter optimisation facade: a random forest, log EI, local search, random points in between."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carbo.bench.baselines.base import Method
+from carbo.bench.baselines.packaged import ordered, quiet, unconstrained
+from carbo.graph import Ints
+from carbo.space import Space
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+NAME = "smac"
+
+
+class Smac:
+    """Ordered variables are integers, all others categorical; values are taken as free of noise.
+
+    It has no initial design of its own: it is told one. Where it finds no new point any more, rows are random.
+    """
+
+    def __init__(self, space: Space, seed: int, budget: int) -> None:
+        with quiet("smac"):
+            from smac import HyperparameterOptimizationFacade as Facade
+            from smac import Scenario
+
+            self._space, self._rng = unconstrained(NAME, space), np.random.default_rng(seed)
+            self._configurations = _configurations(space)
+            self._trial_seed: int | None = 0  # one for all trials, SMAC's own where it drew one before it was told any
+            with tempfile.TemporaryDirectory() as folder:  # it writes when it is made, and not when told save=False
+                scenario = Scenario(self._configurations, output_directory=folder, deterministic=True,
+                                    n_trials=budget, seed=seed)  # fmt: skip
+                design = Facade.get_initial_design(scenario, n_configs=0)
+                self._facade = Facade(scenario, initial_design=design, logging_level=False, overwrite=True)
+
+    def tell(self, row: Ints, value: float) -> None:
+        from ConfigSpace import Configuration
+        from smac.runhistory import TrialInfo, TrialValue
+
+        with quiet("smac"):
+            values = dict(zip(_labels(self._space), row.tolist(), strict=True))
+            info = TrialInfo(Configuration(self._configurations, values=values), seed=self._trial_seed)
+            self._facade.tell(info, TrialValue(float(value)), save=False)
+
+    def ask(self) -> Ints:
+        with quiet("smac"):
+            try:
+                asked = self._facade.ask()
+            except StopIteration:
+                return self._space.random_rows(self._rng, 1)[0]
+        self._trial_seed = asked.seed
+        return np.array([asked.config[label] for label in _labels(self._space)], dtype=np.intp)
+
+
+def _labels(space: Space) -> list[str]:
+    return [f"x{i}" for i in range(space.dim)]  # ConfigSpace refuses some names
+
+
+def _configurations(space: Space) -> ConfigurationSpace:
+    from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, UniformIntegerHyperparameter
+
+    made = [
+        UniformIntegerHyperparameter(label, 0, variable.size - 1)
+        if ordered(variable.graph)
+        else CategoricalHyperparameter(label, list(range(variable.size)))
+        for label, variable in zip(_labels(space), space.variables.values(), strict=True)
+    ]
+    configurations = ConfigurationSpace()
+    configurations.add(made)
+    return configurations
+
+
+SMAC = Method(NAME, "SMAC3", Smac, {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",))

@@ -1,0 +1,165 @@
+"""carbo bench run: methods on problems, recorded."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carbo.cli.arguments import count
+from carbo.errors import DataError, SettingsError
+
+if TYPE_CHECKING:
+    from carbo.bench.board import Board
+    from carbo.bench.events import Event
+    from carbo.bench.grid import Grid, Task
+    from carbo.bench.record import Key
+    from carbo.bench.store import Outcome, Store
+    from carbo.cli.arguments import Commands
+
+DATA = "CARBO_WCNF"
+EXAMPLES = """examples:
+  carbo bench run --list
+  carbo bench run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
+  carbo bench run --problem paper --method all --both-forms --data downloads/ --jobs 8
+  carbo bench run --problem paper --method all --data downloads/ --engine ray --ray-address auto
+"""
+
+
+def add(what: Commands) -> None:
+    """carbo bench run and its options."""
+    run = what.add_parser(
+        "run",
+        help="run methods on problems and record every evaluation",
+        description="Runs methods on problems and appends one line of JSON for each finished run to "
+        "OUT/runs/PROBLEM.jsonl. Runs recorded already are left out, so that an interrupted command goes on where it "
+        "stood; several may share the folder. Exit codes: 0 done, 1 some runs failed, 2 wrong input, 130 interrupted.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("--problem", metavar="NAME[,NAME...]", help="problems, or groups of them; see --list")
+    run.add_argument("--method", metavar="NAME[,NAME...]", help="methods, or groups of them; see --list")
+    run.add_argument("--runs", default="1-25", help="runs of the paper, such as 1-5 or 1,3,5-7 (default 1-25)")
+    forms = run.add_mutually_exclusive_group()
+    forms.add_argument("--relocated", action="store_true", help="relocated problems; the run's number is the seed")
+    forms.add_argument("--both-forms", action="store_true", help="problems as they are, and relocated")
+    run.add_argument("--budget", type=count, help="at most so many evaluations a run (default: the problem's own)")
+    run.add_argument("--data", help=f"folder of the .wcnf files (default: what the environment has as {DATA})")
+    run.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (default results/)")
+    _add_engine(run)
+    only = run.add_mutually_exclusive_group()
+    only.add_argument("--list", action="store_true", help="show problems, methods and groups; run nothing")
+    only.add_argument("--dry-run", action="store_true", help="show what is recorded and what is to do; run nothing")
+    run.set_defaults(run=_run)
+
+
+def _add_engine(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--jobs", type=count, help="runs at the same time (default 1; with ray: one a processor)")
+    run.add_argument("--engine", choices=("local", "ray"), default="local", help="who runs them (default local)")
+    run.add_argument("--ray-address", metavar="ADDRESS", help="a Ray cluster, such as auto (default: a local one)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from carbo.bench.board import Board
+    from carbo.bench.listing import listing, plan
+    from carbo.bench.store import Store
+
+    data = arguments.data or os.environ.get(DATA) or None
+    if arguments.list:
+        print("\n".join(listing(data)))
+        return 0
+    if arguments.ray_address and arguments.engine != "ray":
+        raise SettingsError("--ray-address: expected --engine ray with it, got --engine local; add --engine ray")
+    grid = _grid(arguments, data)
+    store = Store(arguments.out, _warn)
+    if not arguments.dry_run:
+        _prepare(grid, store)
+    board = Board(grid.tasks, _finished(grid, store), arguments.jobs or 1)
+    for text in (*grid.skipped, *(plan(board) if arguments.dry_run else ())):
+        print(text)
+    return 0 if arguments.dry_run else _do(board, store, arguments)
+
+
+def _grid(arguments: argparse.Namespace, data: str | None) -> Grid:
+    from carbo.bench.baselines import METHODS
+    from carbo.bench.grid import METHOD_GROUPS, PROBLEM_GROUPS, Wanted, grid, names, run_numbers
+    from carbo.bench.problems import PROBLEMS
+
+    for option in ("problem", "method"):
+        if getattr(arguments, option) is None:
+            raise SettingsError(f"--{option}: expected names, got none; `carbo bench run --list` shows them")
+    wanted = Wanted(
+        problems=names(arguments.problem, PROBLEMS, PROBLEM_GROUPS),
+        methods=names(arguments.method, METHODS, METHOD_GROUPS),
+        runs=run_numbers(arguments.runs),
+        relocated=(False, True) if arguments.both_forms else (arguments.relocated,),
+        budget=arguments.budget,
+        data=data,
+    )
+    try:
+        return grid(wanted)
+    except DataError as error:
+        raise DataError(f"{error}, and name its folder with --data or {DATA}") from None
+
+
+def _prepare(grid: Grid, store: Store) -> None:
+    store.prepare()
+    for problem in {task.problem for task in grid.tasks}:
+        store.repair(problem)
+
+
+def _finished(grid: Grid, store: Store) -> dict[Key, Outcome]:
+    done: dict[Key, Outcome] = {}
+    for problem in {task.problem for task in grid.tasks}:
+        done |= store.finished(problem)
+    return done
+
+
+def _do(board: Board, store: Store, arguments: argparse.Namespace) -> int:
+    from carbo.bench.display import summary
+
+    todo = [task for task in board.tasks if task.key not in board.done]
+    recorded = len(board.tasks) - len(todo)
+    print(f"{len(board.tasks)} runs wanted, {recorded} recorded already, {len(todo)} to do", flush=True)
+    try:
+        with _engine(todo, board, store, arguments) as events:
+            _follow(board, events)
+    except KeyboardInterrupt:
+        print("\n".join([*summary(board), "interrupted; the same command goes on from here"]))
+        return 130
+    print("\n".join(summary(board)))
+    return 1 if board.failed else 0
+
+
+@contextlib.contextmanager
+def _engine(todo: list[Task], board: Board, store: Store, arguments: argparse.Namespace) -> Generator[Generator[Event]]:
+    """Within: the events of the engine at work. It has ended its processes when this is left."""
+    if arguments.engine == "local" or not todo:
+        from carbo.bench import local
+
+        with contextlib.closing(local.work(todo, store.folder, board.at_once)) as events:
+            yield events
+        return
+    from carbo.bench import cluster
+
+    with cluster.connected(arguments.ray_address, arguments.jobs) as joined:
+        board.at_once = joined.at_once
+        with contextlib.closing(cluster.work(todo, store, joined)) as events:
+            yield events
+
+
+def _follow(board: Board, events: Generator[Event]) -> None:
+    from carbo.bench.display import display
+
+    with display(board) as shown:
+        for event in events:
+            board.update(event)
+            shown.show(event)
+
+
+def _warn(text: str) -> None:
+    print(f"carbo: {text}", file=sys.stderr)

@@ -1,0 +1,193 @@
+"""The order kernel's log marginal likelihood and its gradient in all parameters at once.
+
+Notation
+    n, d, Q     observations, variables, highest order; m_i values of variable i
+    z_i, r_i    centred table and relevance of variable i, as in `kernel`; a_i = r_i z_i
+    p_s, e_q    (n, n) power sums and elementary symmetric polynomials of the a_i
+    c_q         w_q / e_q(r): the weight of e_q
+    C           (n, n) sum_q c_q e_q + 1 + noise I; the ones are the variance of the mean, which has the prior N(0, 1)
+                and is integrated out
+    W           (n, n) (C^-1 y y' C^-1 - C^-1) / 2: the change of the log likelihood is sum(W * change of C)
+    Phi         (n, F) features of the complete graphs' variables: Phi_i Phi_i' = z_i, m_i - 1 columns each
+
+Removing variable i from e_q is the recursion e_q without i = e_q - a_i (e_{q-1} without i), a polynomial in z_i. On a
+complete graph z_i has two values, so that z_i^2 = ((m_i - 2) z_i + 1) / (m_i - 1) and every power of z_i is affine in
+z_i: the derivatives in all relevances need only the sums of W * e_q and of W * e_q * z_i, and the latter are columns
+of one matrix product with Phi. Other graphs need these sums by pairs of values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import helmert, lapack
+
+from carbo.conditional import Data
+from carbo.graph import Floats, Ints, Spectrum, table
+from carbo.kernel import Orders, Scales, centred, inverse, newton
+
+
+class Slope(NamedTuple):
+    """A log likelihood (without its constant) and its derivatives."""
+
+    value: float
+    log_beta: Floats
+    log_relevance: Floats
+    log_w: Floats
+    log_noise: float
+    mean: tuple[float, float]
+    """Posterior mean and standard deviation of the process's mean."""
+
+
+class Other(NamedTuple):
+    """A variable whose graph is not complete: its observed levels (l,), and H (n, l), one where it is had."""
+
+    variable: int
+    spectrum: Spectrum
+    levels: Ints
+    H: Floats
+
+    def z(self, log_beta: float) -> Floats:
+        """Its centred table between the observed levels, (l, l)."""
+        return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
+
+    def change(self, log_beta: float) -> Floats:
+        """The derivative of z by log beta."""
+        beta, lam = math.exp(log_beta), self.spectrum.lam - self.spectrum.lam[1:].min()
+        c = np.exp(-beta * lam)
+        c[0] = 0.0
+        fall = beta * lam * c  # minus the derivative of c
+        if not fall.sum() > 0:
+            return np.zeros((len(self.levels), len(self.levels)))
+        away = table(self.spectrum, fall).at(self.levels[:, None], self.levels)
+        return np.asarray((self.z(log_beta) - away) * (fall.sum() / c.sum()))
+
+
+class Likelihood:
+    """Of one data set under an order kernel without the product term."""
+
+    def __init__(self, kernel: Orders, data: Data) -> None:
+        some = [(i, s) for i, s in enumerate(kernel.spectra) if s.size > 1]
+        complete = [(i, s) for i, s in some if s.kind == "complete"]
+        sizes = np.array([s.size for _, s in complete], dtype=np.intp)
+        self._kernel, self._y = kernel, data.y
+        self._which = np.array([i for i, _ in complete], dtype=np.intp)
+        self._owner = np.repeat(np.arange(len(complete)), sizes - 1)  # of each column of Phi, in self._which
+        self._Phi = np.zeros((len(data.y), 0))
+        if complete:
+            self._Phi = np.concatenate([features(s.size)[data.X[:, i]] for i, s in complete], axis=1)
+        self._line, self._level = affine_powers(sizes, kernel.highest)
+        self._others = [_other(i, s, data.X[:, i]) for i, s in some if s.kind != "complete"]
+        self._lower = np.tri(len(data.y), k=-1, dtype=bool)
+
+    def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
+        """None where C is not positive definite."""
+        r, noise = self._kernel.relevances(scales), math.exp(log_noise)
+        tables = [r[o.variable] * o.z(scales.log_beta[o.variable]) for o in self._others]
+        e = newton(self._power_sums(r, tables))
+        c = np.exp(log_w) * inverse(self._kernel.norms(r))
+        C = c[0] * e[0]
+        for q in range(1, len(e)):
+            C += c[q] * e[q]
+        C += 1.0
+        C.reshape(-1)[:: len(C) + 1] += noise
+        L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            return None
+        v, _ = lapack.dtrtrs(L, self._y, lower=1)
+        value = -float(np.log(L.diagonal()).sum()) - 0.5 * float(v @ v)
+        if not math.isfinite(value):
+            return None
+        alpha, _ = lapack.dtrtrs(L, v, lower=1, trans=1)
+        W = self._weights(L, alpha)
+        weighted = [W, *(W * lower for lower in e[:-1])]  # W * e_0, ..., W * e_{Q-1}
+        totals = np.array([*(G.sum() for G in weighted), np.vdot(W, e[-1])])
+        log_relevance = self._of_norms(r, c, totals)
+        log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
+        log_beta = np.zeros(len(r))
+        for other, a in zip(self._others, tables, strict=True):
+            i = other.variable
+            by = by_one(c, a, [other.H.T @ (G @ other.H) for G in weighted])
+            log_relevance[i] += np.vdot(by, a)
+            log_beta[i] = r[i] * np.vdot(by, other.change(scales.log_beta[i]))
+        mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
+        sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
+        return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
+
+    def _power_sums(self, r: Floats, tables: list[Floats]) -> list[Floats]:
+        """p_1..p_Q."""
+        sums, own = [], r[self._which]
+        for s in range(1, self._kernel.highest + 1):
+            weight = own**s * self._line[s]
+            if np.any(weight):
+                p = (self._Phi * weight[self._owner]) @ self._Phi.T
+            else:
+                p = np.zeros((len(self._y), len(self._y)))
+            p += own**s @ self._level[s]
+            for other, a in zip(self._others, tables, strict=True):
+                p += other.H @ a**s @ other.H.T
+            sums.append(p)
+        return sums
+
+    def _weights(self, L: Floats, alpha: Floats) -> Floats:
+        """W, from the factor L, which is overwritten."""
+        half, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        W = np.asarray(half.T)  # C order: its upper triangle is filled
+        np.copyto(W, W.T, where=self._lower)
+        W *= -0.5
+        W += (0.5 * alpha)[:, None] * alpha
+        return W
+
+    def _of_norms(self, r: Floats, c: Floats, totals: Floats) -> Floats:
+        """The norm's share: an order's weight falls as its norm grows with log r_i, by r_i e_{q-1}(r without i)."""
+        norms = self._kernel.norms(r)
+        without = np.empty((len(norms), len(r)))
+        without[0] = 1.0
+        for q in range(1, len(norms)):
+            without[q] = np.maximum(norms[q - 1] - r * without[q - 1], 0.0)
+        return -r * ((c * totals[1:] * inverse(norms)) @ without)
+
+    def _of_complete(self, r: Floats, c: Floats, weighted: list[Floats], totals: Floats) -> Floats:
+        """The covariance's share, for the variables of complete graphs: by_one with powers of z_i affine in z_i."""
+        own, Q = r[self._which], len(c)
+        if not len(own):
+            return own
+        columns = [np.einsum("nf,nf->f", self._Phi, G @ self._Phi) for G in weighted]
+        sums = [np.bincount(self._owner, column, len(own)) for column in columns]
+        share = np.zeros(len(own))
+        for q in range(Q):
+            for j in range(q + 1):
+                of = self._line[j + 1] * sums[q - j] + self._level[j + 1] * totals[q - j]
+                share += c[q] * (-1.0) ** j * own ** (j + 1) * of
+        return share
+
+
+def by_one(c: Floats, a: Floats, e: list[Floats]) -> Floats:
+    """d C / d a_i entry by entry: sum_q c_q (e_{q-1} without i), with e_0..e_{Q-1} weighted or not."""
+    total = np.zeros_like(a)
+    for q in range(len(c)):
+        for j in range(q + 1):
+            total += c[q] * (-a) ** j * e[q - j]
+    return total
+
+
+def features(m: int) -> Floats:
+    """(m, m - 1): the rows' inner products are the centred table of a complete graph, (m I - 1 1') / (m - 1)."""
+    return np.asarray(helmert(m).T * math.sqrt(m / (m - 1)))
+
+
+def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:
+    """(line, level), each (highest + 1, len(sizes)): z^s = line_s z + level_s on complete graphs of these sizes."""
+    line, level = np.zeros((highest + 1, len(sizes))), np.zeros((highest + 1, len(sizes)))
+    level[0] = 1.0
+    for s in range(highest):  # z (line z + level) with z^2 = ((m - 2) z + 1) / (m - 1)
+        line[s + 1] = line[s] * (sizes - 2) / (sizes - 1) + level[s]
+        level[s + 1] = line[s] / (sizes - 1)
+    return line, level
+
+
+def _other(i: int, s: Spectrum, x: Ints) -> Other:
+    levels, at = np.unique(x, return_inverse=True)
+    return Other(i, s, levels, np.eye(len(levels))[at])
