@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -297,7 +298,7 @@ def test_a_score_is_the_function_of_mean_and_spread_plus_the_penalty(kernel: str
     plain = pointwise(model, SCORES[score])
     mu, sd = model.predict(rows)
     np.testing.assert_allclose(plain.score(rows), SCORES[score](mu, sd, plain.best), rtol=1e-9)
-    punished = plain._replace(penalty=lambda r: -0.1 * r[:, 1].astype(np.float64))
+    punished = dataclasses.replace(plain, penalty=lambda r: -0.1 * r[:, 1].astype(np.float64))
     np.testing.assert_allclose(punished.score(rows), plain.score(rows) - 0.1 * rows[:, 1], rtol=1e-9)
     assert plain.score(rows[:0]).shape == (0,)
 

@@ -15,6 +15,7 @@ from carbo import graph as graphs
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Graph, Ints, spectrum
+from carbo.incremental import moves
 from carbo.kernel import Kernel, Orders, Product, Scales, cross, diagonal, gram
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
@@ -189,7 +190,7 @@ def test_recombined_rows_take_each_variable_from_the_half_that_owns_it() -> None
 def test_means_and_bounds_of_recombined_rows_are_those_of_the_rows_written_out(space: str, name: str) -> None:
     c = case(space, name)
     starts = recombined(c)
-    mu, bound = c.model.spread(starts)
+    mu, bound = moves(c.model).spread(starts)
     expected, sd = c.model.predict(starts.rows(np.arange(len(starts))))
     np.testing.assert_allclose(mu, expected, rtol=0, atol=SINGLE)
     assert np.all(bound >= sd)
@@ -206,7 +207,7 @@ def test_what_is_known_around_parents_equals_direct_predictions(space: str, name
     c = case(space, name)
     parents = np.concatenate([c.rows[:3], c.data.X[:2]])
     rows, owner = neighbours(c.space, parents)
-    around = c.model.around(parents, rows, owner)
+    around = moves(c.model).around(parents, rows, owner)
     mu, sd = c.model.predict(rows)
     every = np.arange(len(rows))
     np.testing.assert_allclose(around.mu, mu, rtol=0, atol=EXACT)
@@ -229,7 +230,7 @@ def test_bounds_of_sd_around_parents_are_bounds_and_no_wider_than_the_prior(spac
         c = case(space, name, n=n, seed=seed)
         parents = np.concatenate([c.rows[:3], c.data.X[:2]])
         rows, owner = neighbours(c.space, parents)
-        around, every = c.model.around(parents, rows, owner), np.arange(len(rows))
+        around, every = moves(c.model).around(parents, rows, owner), np.arange(len(rows))
         bound = around.sd_bound(every)
         assert np.all(bound >= around.sd(every))
         assert np.all(bound <= 1.01 * np.sqrt(around.prior_variance))

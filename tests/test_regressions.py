@@ -12,6 +12,7 @@ from carbo import graph as graphs
 from carbo import search
 from carbo.conditional import Data, Hyper
 from carbo.graph import spectrum
+from carbo.incremental import moves
 from carbo.kernel import Coordinate, Orders, Product, Scales, cross, gram
 from carbo.posterior import Model, Priors, Sampling, initial, start, sweep
 from tests import oracles
@@ -65,7 +66,7 @@ def test_bounds_of_sd_hold_at_low_noise() -> None:
         model = ens.build(kernel, [h], Data(X, rng.normal(size=60)))
         rows, owner = np.repeat(X[:3], d, 0), np.repeat(np.arange(3), d)
         rows[np.arange(3 * d), np.tile(np.arange(d), 3)] ^= 1
-        near, every = model.around(X[:3], rows, owner), np.arange(3 * d)
+        near, every = moves(model).around(X[:3], rows, owner), np.arange(3 * d)
         assert np.all(near.sd_bound(every) >= near.sd(every))
 
 

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
-from carbo.ensemble import Around, Ensemble, Recombined
+from carbo.ensemble import Ensemble, Recombined
 from carbo.graph import Floats, Ints
+from carbo.incremental import Around, Moves, moves
 
 Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
@@ -140,7 +143,8 @@ def expected_max(a: Floats, b: Floats) -> float:
     return float(np.sum(a * mass - b * np.diff(density)))
 
 
-class Pointwise(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pointwise:
     """Scores of rows from mu and sd, as the search uses them: exact ones and cheap upper bounds.
 
     `penalty` (N,), never positive, is added to scores: the log probability of success where evaluations have failed.
@@ -151,6 +155,10 @@ class Pointwise(NamedTuple):
     best: Floats
     rises_with_sd: bool
     penalty: Callable[[Ints], Floats] | None = None
+
+    @cached_property
+    def moves(self) -> Moves:
+        return moves(self.ensemble)
 
     def score(self, rows: Ints) -> Floats:
         """Exact scores, (N,)."""
@@ -175,12 +183,12 @@ class Pointwise(NamedTuple):
         """Upper bounds at recombined rows, (len(starts),); +inf where the score has none."""
         if not self.rises_with_sd:
             return np.full(len(starts), np.inf)
-        mu, sd = self.ensemble.spread(starts)
+        mu, sd = self.moves.spread(starts)
         return self.function(mu, sd, self.best.astype(mu.dtype)).astype(np.float64)
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
         """Scores of rows that each differ in one variable from parents[owner], with bounds."""
-        return Neighbours(self, rows, self.ensemble.around(parents, rows, owner))
+        return Neighbours(self, rows, self.moves.around(parents, rows, owner))
 
 
 class Neighbours(NamedTuple):

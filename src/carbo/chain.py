@@ -16,6 +16,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
 from carbo import hamiltonian, posterior, priors
 from carbo.conditional import Data, Hyper
@@ -30,6 +31,8 @@ TARGET = 0.8
 """Rate of acceptance that the step size aims at."""
 MEMORY = 200
 """Samples over which the spread is remembered."""
+CLIMB = 30
+"""Iterations towards the mode before a new chain's burn-in."""
 NARROW, WIDE = 0.1, 3.0
 """Least and largest spread that is believed."""
 
@@ -196,8 +199,28 @@ def _move(
     return hamiltonian.trajectory(rng, here, density, density.box, tuning.size, leaps)
 
 
+def _climb(density: Posterior, here: Place) -> Place:
+    """Near the mode: a chain that starts far out would take most of its burn-in to get there."""
+    places = [here]
+
+    def descent(x: Floats) -> tuple[float, Floats]:
+        place = density(np.clip(x, density.box.low, density.box.high))
+        if place is None:
+            return math.inf, np.zeros(len(x))
+        places.append(place)
+        return -place.log_f, -place.gradient
+
+    bounds = list(zip(density.box.low, density.box.high, strict=True))
+    with np.errstate(invalid="ignore"):
+        minimize(descent, here.x, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": CLIMB})
+    return max(places, key=lambda place: place.log_f)
+
+
 def _burn_in(rng: np.random.Generator, here: Place, density: Posterior, sampling: Sampling) -> tuple[Place, Tuning]:
-    """Move and tune: the step at every trajectory, the spread at a third and at two thirds from what came before."""
+    """Climb, then move and tune: the step at every trajectory, the spread at a third and at two thirds of the way from
+    what came before.
+    """
+    here = _climb(density, here)
     k, n = len(here.x), sampling.burn_in
     tuning = Tuning(0.1, here.x, np.ones(k))
     seen: list[Floats] = []

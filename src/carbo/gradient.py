@@ -26,7 +26,10 @@ from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
 from carbo.graph import Floats, Ints, Spectrum, table
-from carbo.kernel import Orders, Scales, centred, inverse, newton
+from carbo.kernel import Orders, Scales, centred, inverse
+
+BLOCK = 64
+"""Rows mirrored at a time."""
 
 
 class Slope(NamedTuple):
@@ -80,20 +83,17 @@ class Likelihood:
             self._Phi = np.concatenate([features(s.size)[data.X[:, i]] for i, s in complete], axis=1)
         self._line, self._level = affine_powers(sizes, kernel.highest)
         self._others = [_other(i, s, data.X[:, i]) for i, s in some if s.kind != "complete"]
-        self._lower = np.tri(len(data.y), k=-1, dtype=bool)
+        n = len(data.y)
+        self._sums, self._products, self._polynomial_buffers = (np.empty((kernel.highest, n, n)) for _ in range(3))
+        self._C, self._spare = np.empty((n, n)), np.empty((n, n))
 
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
         tables = [r[o.variable] * o.z(scales.log_beta[o.variable]) for o in self._others]
-        e = newton(self._power_sums(r, tables))
+        e = self._polynomials(self._power_sums(r, tables))
         c = np.exp(log_w) * inverse(self._kernel.norms(r))
-        C = c[0] * e[0]
-        for q in range(1, len(e)):
-            C += c[q] * e[q]
-        C += 1.0
-        C.reshape(-1)[:: len(C) + 1] += noise
-        L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
+        L, info = lapack.dpotrf(self._covariance(c, e, noise).T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return None
         v, _ = lapack.dtrtrs(L, self._y, lower=1)
@@ -102,8 +102,8 @@ class Likelihood:
             return None
         alpha, _ = lapack.dtrtrs(L, v, lower=1, trans=1)
         W = self._weights(L, alpha)
-        weighted = [W, *(W * lower for lower in e[:-1])]  # W * e_0, ..., W * e_{Q-1}
-        totals = np.array([*(G.sum() for G in weighted), np.vdot(W, e[-1])])
+        weighted = [W, *(np.multiply(W, q, out=G) for q, G in zip(e[:-1], self._products, strict=False))]
+        totals = np.array([*(G.sum() for G in weighted), np.vdot(W, e[-1])])  # of W * e_0, ..., W * e_Q
         log_relevance = self._of_norms(r, c, totals)
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
@@ -117,27 +117,51 @@ class Likelihood:
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
 
     def _power_sums(self, r: Floats, tables: list[Floats]) -> list[Floats]:
-        """p_1..p_Q."""
+        """p_1..p_Q; (1, 1) where it is the same everywhere."""
         sums, own = [], r[self._which]
         for s in range(1, self._kernel.highest + 1):
-            weight = own**s * self._line[s]
-            if np.any(weight):
-                p = (self._Phi * weight[self._owner]) @ self._Phi.T
-            else:
-                p = np.zeros((len(self._y), len(self._y)))
-            p += own**s @ self._level[s]
+            p = self._sums[s - 1]
+            weight, level = own**s * self._line[s], float(own**s @ self._level[s])
+            if not (np.any(weight) or self._others):
+                sums.append(np.full((1, 1), level))
+                continue
+            np.dot(self._Phi * weight[self._owner], self._Phi.T, out=p)
+            p += level
             for other, a in zip(self._others, tables, strict=True):
                 p += other.H @ a**s @ other.H.T
             sums.append(p)
         return sums
 
+    def _polynomials(self, p: list[Floats]) -> list[Floats]:
+        """e_1..e_Q: `kernel.newton` in memory of its own, since fresh pages cost more than the arithmetic on them."""
+        e = [np.broadcast_to(p[0], self._C.shape)]
+        for q in range(2, len(p) + 1):
+            total = np.multiply(e[-1], p[0], out=self._polynomial_buffers[q - 1])
+            for s in range(2, q + 1):
+                term = np.multiply(e[q - s - 1], p[s - 1], out=self._spare) if s < q else p[s - 1]
+                (np.subtract if s % 2 == 0 else np.add)(total, term, out=total)
+            total /= q
+            e.append(total)
+        return e
+
+    def _covariance(self, c: Floats, e: list[Floats], noise: float) -> Floats:
+        C = np.multiply(e[0], c[0], out=self._C)
+        for weight, q in zip(c[1:], e[1:], strict=True):
+            C += np.multiply(q, weight, out=self._spare)
+        C += 1.0
+        C.reshape(-1)[:: len(C) + 1] += noise
+        return np.asarray(C)
+
     def _weights(self, L: Floats, alpha: Floats) -> Floats:
         """W, from the factor L, which is overwritten."""
         half, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
         W = np.asarray(half.T)  # C order: its upper triangle is filled
-        np.copyto(W, W.T, where=self._lower)
+        for i in range(0, len(W), BLOCK):
+            W[i : i + BLOCK, :i] = W[:i, i : i + BLOCK].T
+            corner = W[i : i + BLOCK, i : i + BLOCK]
+            corner[:] = np.triu(corner) + np.triu(corner, 1).T
         W *= -0.5
-        W += (0.5 * alpha)[:, None] * alpha
+        W += np.multiply((0.5 * alpha)[:, None], alpha, out=self._spare)
         return W
 
     def _of_norms(self, r: Floats, c: Floats, totals: Floats) -> Floats:

@@ -358,12 +358,13 @@ class Orders:
 
 
 def symmetric(r: Floats, highest: int) -> Floats:
-    """(e_1(r), ..., e_highest(r)) by the usual recursion."""
-    e = [1.0] + [0.0] * highest
-    for value in r.tolist():
-        for q in range(highest, 0, -1):
-            e[q] += value * e[q - 1]
-    return np.array(e[1:])
+    """(e_1(r), ..., e_highest(r)): e_q sums r_i times e_{q-1} of the values before i. Nothing cancels."""
+    e, before = np.empty(highest), np.ones(len(r))
+    for q in range(highest):
+        upto = np.cumsum(r * before)
+        e[q] = upto[-1] if len(r) else 0.0
+        before = np.concatenate([[0.0], upto[:-1]])
+    return e
 
 
 def newton(p: Sequence[Floats]) -> list[Floats]:

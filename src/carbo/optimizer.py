@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from carbo import chain as chains
@@ -204,6 +205,25 @@ class Optimizer:
     def forget(self, params: Mapping[str, Any]) -> None:
         """Drop a pending point that will never be told; it may be suggested again."""
         self._pending.pop(row_key(self.space.encode(params)), None)
+
+    def replace_data(self, rows: ArrayLike, values: Iterable[Any], pending: ArrayLike = ()) -> None:
+        """Take the evaluated rows (n, d), their n values as for `tell`, and the pending rows (m, d) for all there is.
+
+        For data that live elsewhere, as in a study that several processes share. The generator, the chains and the
+        initial points stay. Raises DataError or SpaceError, and then changes nothing.
+        """
+        evaluated, awaited = self.space._checked(rows), self.space._checked(pending)
+        numbers_ = [as_value(v) for v in values]
+        if len(evaluated) != len(numbers_):
+            raise DataError(f"data: expected as many values as rows, got {len(numbers_)} and {len(evaluated)}")
+        self._rows, self._values = list(evaluated.copy()), numbers_
+        self._pending = {row_key(row): row for row in awaited.copy()}
+        self._view = None
+
+    def reseed(self, seed: int | Sequence[int]) -> None:
+        """Go on with the generator of this seed, a whole number >= 0 or several of them."""
+        self._rng = np.random.default_rng(seed)
+        self._view = None
 
     # The model
 

@@ -14,7 +14,7 @@ from carbo.posterior import Priors, Sampling
 
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
-Sampler = Literal["slice", "hmc"]
+Sampler = Literal["auto", "slice"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -33,8 +33,9 @@ class Settings:
     highest_order   of the "orders" kernel; product_term adds the full product to it
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.posterior.Priors
-    sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "hmc": all at once, by
-                    Hamiltonian trajectories of at most `leapfrogs` steps, for the kernel "orders" alone
+    sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
+                    that is possible (kernel "orders" without product_term, priors of level "standard"), by
+                    Hamiltonian trajectories of at most `leapfrogs` steps, and "slice" elsewhere
     samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
     acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
@@ -56,7 +57,7 @@ class Settings:
     product_term: bool = False
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
-    sampler: Sampler = "hmc"
+    sampler: Sampler = "auto"
     leapfrogs: int = 10
     samples: int = 10
     burn_in: int = 100
@@ -107,16 +108,11 @@ class Settings:
             )
         if not isinstance(self.priors, Priors):
             raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
-        smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
-        if self.sampler == "hmc" and not smooth:
-            raise SettingsError(
-                "setting 'sampler': expected 'slice' with this kernel or these priors, got 'hmc', which needs kernel "
-                "'orders', no product_term and level 'standard'; set sampler='slice'"
-            )
 
     @property
     def sampling(self) -> Sampling:
-        leapfrogs = self.leapfrogs if self.sampler == "hmc" else 0
+        smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
+        leapfrogs = self.leapfrogs if self.sampler == "auto" and smooth else 0
         return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings, leapfrogs)
 
     def to_dict(self) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def reference(question: Question) -> Floats:
     ensemble = question.ensemble
     if question.settings.reference == "observed":
         return np.asarray(ensemble.values.min(axis=1))
-    return np.asarray(ensemble.mu(ensemble.covariances(ensemble.X)).min(axis=1))
+    return np.asarray(ensemble.at_observations().min(axis=1))
 
 
 def maximise(rng: np.random.Generator, question: Question, objective: acq.Pointwise) -> Found:

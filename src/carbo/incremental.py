@@ -1,0 +1,307 @@
+"""Posterior means and covariances of rows that are made of others: recombined halves, and changes in one variable.
+
+Notation
+    S, n        posterior samples, observations; M columns of one-hot rows (one a value of a variable)
+    K           (S, V, n) covariances of V rows with the observations
+    alpha       (S, n) C^-1 (y - mean)
+    F           (S, M, n) under the product kernel: each value's factor with each observation
+    A           (S, M, n) under the order kernel: r_i z_i, each value with each observation
+    e_m         (S, V, n) elementary symmetric polynomials of a row's A's; c_q weight of e_q (see `kernel`)
+    a, c        the value a changed variable had, and the one it gets; u = A at a
+
+Under the product kernel a row's covariances are its halves' multiplied, and change by F[c] / F[a]. Under the order
+kernel e_q of a row is sum_j e_j(left half) e_{q-j}(right half), and a change of one variable adds
+(A[c] - u) sum_m e_m g_m(u), with g_m(u) = sum_{q > m} c_q (-u)^(q-1-m): e_{q-1} without that variable, regrouped.
+Means need these sums over observations only by the observations' value of the changed variable: one matrix product
+gives all neighbours' means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import blas
+
+from carbo.ensemble import FEW, Ensemble, Recombined
+from carbo.graph import Floats, Ints
+from carbo.kernel import DENSE_COLUMNS, FLOOR, Orders, Product, diffusion, inverse, newton
+
+Covariances = Callable[[Ints, bool], Floats]
+"""(index, few) -> covariances of those rows with the first FEW observations, or with all."""
+HOPELESS = 1e10
+"""Condition of the covariance up to which float32 is good enough to choose the starts that are then scored better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Neighbours: their mu and prior variance, each (S, N), and the covariances of any of them."""
+
+    ensemble: Ensemble
+    mu: Floats
+    prior_variance: Floats
+    covariances: Covariances
+
+    def sd(self, index: Ints) -> Floats:
+        """sd of those neighbours, (S, len(index))."""
+        return self.ensemble.sd(self.covariances(index, False), self.prior_variance[:, index])
+
+    def sd_bound(self, index: Ints) -> Floats:
+        """Upper bound of the same: sd given the first FEW observations."""
+        return self.ensemble.sd(self.covariances(index, True), self.prior_variance[:, index])
+
+
+class Moves(Protocol):
+    """A model's answers to rows made of others."""
+
+    def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
+        """mu and an upper bound of sd of all recombined rows, each (S, len(starts)), to a few digits."""
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
+        """What is known of rows that each differ in one variable from parents[owner], before any sd is computed."""
+
+
+def moves(ensemble: Ensemble) -> Moves:
+    """The quickest way for this kernel."""
+    wide = ensemble.sizes.sum() > DENSE_COLUMNS
+    if isinstance(ensemble.kernel, Product):
+        return OfProduct(ensemble, wide)
+    if isinstance(ensemble.kernel, Orders) and not ensemble.kernel.product and not wide:
+        return OfOrders(ensemble)
+    return Plain(ensemble)
+
+
+class Plain:
+    """Every row from scratch."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._of = ensemble
+
+    def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
+        of, rows = self._of, starts.rows(np.arange(len(starts)))
+        pieces = [of.mu(of.covariances(rows[i : i + 512], True)) for i in range(0, len(rows), 512)]
+        mu = np.concatenate(pieces, axis=1)
+        return mu, np.sqrt(of.prior_variance(rows))
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:  # noqa: ARG002
+        K = self._of.covariances(rows)
+        variance = self._of.prior_variance(rows)
+        return Around(self._of, self._of.mu(K), variance, lambda index, few: K[:, index, : FEW if few else None])
+
+
+class Change:
+    """Which variable i of each neighbour differs from its parent, from column `old` to column `new` of one-hot rows."""
+
+    def __init__(self, ensemble: Ensemble, parents: Ints, rows: Ints, owner: Ints) -> None:
+        self.i = np.argmax(rows != parents[owner], axis=1)
+        self.a, self.c = parents[owner, self.i], rows[np.arange(len(rows)), self.i]
+        offset = (np.cumsum(ensemble.sizes) - ensemble.sizes)[self.i]
+        self.old, self.new = offset + self.a, offset + self.c
+
+
+def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Floats, Floats]:
+    """One-hot left and right halves, (B, R, M) each, zero outside their own variables."""
+    B, R, d = starts.left.shape
+    own = np.repeat(starts.cut, ensemble.sizes, axis=1)[:, None]  # (B, 1, M)
+    pairs = ((starts.left, own), (starts.right, ~own))
+    left, right = (np.asarray(ensemble.one_hot(r.reshape(B * R, d))).reshape(B, R, -1) * o for r, o in pairs)
+    return left, right
+
+
+class OfProduct(Plain):
+    """Under the product kernel."""
+
+    def __init__(self, ensemble: Ensemble, wide: bool) -> None:
+        super().__init__(ensemble)
+        self._wide = wide
+
+    def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
+        if self._wide:
+            return super().spread(starts)
+        of = self._of
+        variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
+        B, R, _ = starts.left.shape
+        dtype: type[np.floating[Any]] = np.float32 if of.condition < HOPELESS else np.float64
+        left, right = (half.astype(dtype) for half in halves(of, starts))
+        solve = blas.strsm if dtype is np.float32 else blas.dtrsm
+        mu = np.empty((of.size, B, R, R), dtype=dtype)
+        explained = np.empty((of.size, B * R * R), dtype=dtype)
+        K = np.empty((B, R, R, min(FEW, len(of.X))), dtype=dtype)
+        for s, (table,) in enumerate(of.tables):
+            w, T = dtype(of.w[s][0]), table.astype(dtype)
+            a, b = left @ T, right @ T
+            np.exp(a, out=a)
+            np.exp(b, out=b)
+            a *= w
+            mu[s] = (a * of.alpha[s].astype(dtype)) @ b.transpose(0, 2, 1)
+            np.multiply(a[:, :, None, :FEW], b[:, None, :, :FEW], out=K)
+            few = np.asfortranarray(of.gps[s].L[:FEW, :FEW], dtype=dtype)
+            V = solve(1.0, few, K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
+            explained[s] = np.vecdot(V, V)
+        variance = variance.astype(dtype)
+        sd = np.sqrt(np.maximum(variance - explained, dtype(1e-12) * variance + np.finfo(dtype).tiny))
+        mu += of.mean[:, None, None, None].astype(dtype)
+        return mu.reshape(of.size, -1), sd
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
+        of, change = self._of, Change(self._of, parents, rows, owner)
+        K = of.covariances(parents)
+        weighted = K * of.alpha[:, None]
+        by_value = of.by_value(weighted)  # (S, V, M)
+        mu = of.mean[:, None] + weighted.sum(axis=2)[:, owner]
+        flat = np.flatnonzero(of.complete[change.i])
+        rho = self._rho[:, change.i[flat]]
+        mu[:, flat] += (rho - 1.0) * by_value[:, owner[flat], change.old[flat]]
+        mu[:, flat] += (1.0 / rho - 1.0) * by_value[:, owner[flat], change.new[flat]]
+        for j in np.flatnonzero(~of.complete):
+            of_j = np.flatnonzero(change.i == j)
+            columns = of.columns(int(j))
+            for s in range(of.size):
+                ratio = self._between(int(j), s, change.c[of_j]) / self._between(int(j), s, change.a[of_j])
+                mu[s, of_j] += np.vecdot(ratio - 1.0, by_value[s, owner[of_j], columns])
+
+        def covariances(index: Ints, few: bool) -> Floats:
+            m = FEW if few else None
+            ratio = self._F[:, change.new[index], :m]
+            ratio /= self._F[:, change.old[index], :m]
+            ratio *= K[:, owner[index], :m]
+            return ratio
+
+        return Around(of, mu, of.prior_variance(rows), covariances)
+
+    @cached_property
+    def _F(self) -> Floats:
+        return np.stack([np.exp(T) for (T,) in self._of.tables])
+
+    def _between(self, j: int, s: int, values: Ints) -> Floats:
+        """Rows of variable j's table at those values under sample s, (len(values), m_j)."""
+        spectrum = self._of.kernel.spectra[j]
+        table = diffusion(spectrum, float(self._of.hypers[s].scales.log_beta[j]))
+        return np.maximum(table.at(values[:, None], np.arange(spectrum.size)), FLOOR)
+
+    @cached_property
+    def _rho(self) -> Floats:
+        """(S, d) rho of the complete graphs, one for the others."""
+        of = self._of
+        return np.array([[max(float(diffusion(s, b).values[1]), FLOOR) if s.kind == "complete" else 1.0
+                          for s, b in zip(of.kernel.spectra, h.scales.log_beta, strict=True)]
+                         for h in of.hypers])  # fmt: skip
+
+
+class OfOrders(Plain):
+    """Under the order kernel without its product term."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        super().__init__(ensemble)
+        assert isinstance(ensemble.kernel, Orders)
+        self._highest = ensemble.kernel.highest
+        norms = [ensemble.kernel.norms(ensemble.kernel.relevances(h.scales)) for h in ensemble.hypers]
+        self._weights = np.stack([w * inverse(norm) for w, norm in zip(ensemble.w, norms, strict=True)])  # c (S, Q)
+
+    def _polynomials(self, s: int, H: Floats) -> list[Floats]:
+        """e_0..e_Q (..., n) of one-hot rows or halves H (..., M) under sample s."""
+        first, *rest = newton([H @ T for T in self._of.tables[s]])
+        return [np.ones_like(first), first, *rest]
+
+    def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
+        of = self._of
+        variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
+        left, right = halves(of, starts)
+        B, R, _ = left.shape
+        mu = np.empty((of.size, B, R, R))
+        explained = np.empty((of.size, B * R * R))
+        for s, c in enumerate(self._weights):
+            weighted = self._beside(c, self._polynomials(s, left))
+            e = self._polynomials(s, right)
+            tall = np.concatenate([b * of.alpha[s] for b in weighted], axis=2)
+            mu[s] = tall @ np.concatenate(e, axis=2).transpose(0, 2, 1)
+            K = sum(b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
+            few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
+            V = blas.dtrsm(1.0, few, np.asarray(K).reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
+            explained[s] = np.vecdot(V, V)
+        mu += of.mean[:, None, None, None]
+        return mu.reshape(of.size, -1), np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
+
+    def _beside(self, c: Floats, e: list[Floats]) -> list[Floats]:
+        """What multiplies each e_m of the other half: sum_j c_{j+m} e_j."""
+        own = [np.zeros_like(e[0]) for _ in e]
+        for m in range(self._highest + 1):
+            for j in range(max(0, 1 - m), self._highest + 1 - m):
+                own[m] += c[j + m - 1] * e[j]
+        return own
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
+        of, change = self._of, Change(self._of, parents, rows, owner)
+        H = np.asarray(of.one_hot(parents))
+        e = [self._polynomials(s, H) for s in range(of.size)]
+        K = np.stack([np.einsum("q,qvn->vn", c, es[1:]) for c, es in zip(self._weights, e, strict=True)])
+        lower = np.stack([np.stack(es[:-1]) for es in e])  # (S, Q, V, n): e_0..e_{Q-1}
+        mu = of.mu(K)[:, owner]
+        by_value = np.stack([of.by_value(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
+        flat = np.flatnonzero(of.complete[change.i])
+        self._add_flat(mu, by_value, change, owner, flat)
+        for j in np.flatnonzero(~of.complete):
+            of_j = np.flatnonzero(change.i == j)
+            for s in range(of.size):
+                A = self._between(s, int(j))
+                u = A[change.a[of_j]]
+                by = by_value[s][:, owner[of_j], of.columns(int(j))]
+                mu[s, of_j] += np.vecdot(A[change.c[of_j]] - u, self._rest(self._weights[s], u, by))
+
+        def covariances(index: Ints, few: bool) -> Floats:
+            m = FEW if few else None
+            u = self._A[:, change.old[index], :m]
+            step = self._A[:, change.new[index], :m]
+            step -= u
+            for s in range(of.size):
+                step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :m])
+            step += K[:, owner[index], :m]
+            return step
+
+        return Around(of, mu, of.prior_variance(rows), covariances)
+
+    def _add_flat(self, mu: Floats, by_value: Floats, change: Change, owner: Ints, flat: Ints) -> None:
+        """Complete graphs: only observations that have the old or the new value are nearer or farther than before."""
+        i = change.i[flat]
+        same, other = self._equal[:, i], self._unequal[:, i]  # (S, N)
+        for s, c in enumerate(self._weights):
+            before = by_value[s][:, owner[flat], change.old[flat]]  # (Q, N)
+            after = by_value[s][:, owner[flat], change.new[flat]]
+            gap = other[s] - same[s]
+            mu[s, flat] += gap * self._rest(c, same[s], before) - gap * self._rest(c, other[s], after)
+
+    def _rest(self, c: Floats, u: Floats, e: Floats) -> Floats:
+        """sum_m e_m g_m(u), with e (Q, ...) and u (...)."""
+        g = np.full_like(u, c[-1])  # g_{Q-1}, then downwards: g_{m-1} = c_m - u g_m
+        total = e[-1] * g
+        for m in range(self._highest - 1, 0, -1):
+            g *= -u
+            g += c[m - 1]
+            total += e[m - 1] * g
+        return np.asarray(total)
+
+    @cached_property
+    def _A(self) -> Floats:
+        return np.stack([T[0] for T in self._of.tables])
+
+    def _between(self, s: int, j: int) -> Floats:
+        """(m_j, m_j) A of variable j between its values under sample s."""
+        of, h = self._of, self._of.hypers[s]
+        values = np.arange(of.kernel.spectra[j].size)
+        rows = of.kernel.quantities(h.scales, lambda i, t: t.columns(values) if i == j else np.zeros((1, 1)))
+        return np.asarray(rows[0][j])
+
+    @cached_property
+    def _equal(self) -> Floats:
+        """(S, d) A of equal values of complete graphs: the relevances."""
+        kernel = self._of.kernel
+        assert isinstance(kernel, Orders)
+        return np.stack([kernel.relevances(h.scales) for h in self._of.hypers])
+
+    @cached_property
+    def _unequal(self) -> Floats:
+        """(S, d) A of unequal values of complete graphs."""
+        return np.asarray(-self._equal / np.maximum(self._of.sizes - 1, 1))

@@ -1,0 +1,111 @@
+"""carbo's optimiser over one search space of an Optuna study, its data taken from the study's trials."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial
+
+from carbo.errors import SpaceExhausted
+from carbo.graph import Ints
+from carbo.optimizer import Optimizer
+from carbo.optuna_space import Column
+from carbo.optuna_trials import Memory, claimed_row, claims_same, losses, settled
+from carbo.settings import Settings
+from carbo.space import Params, Space, row_key
+
+
+class Engine:
+    """Suggests rows of one space for one study.
+
+    exclusive   the space holds every parameter there is, so that no two trials need the same row. If not, parameters
+                outside it tell trials apart: rows may repeat, and a failure does not rule its row out.
+    Only the optimiser's chains outlive a suggestion; everything else is in the trials.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], space: Space, settings: Settings, exclusive: bool) -> None:
+        self.columns, self.space, self.exclusive = dict(columns), space, exclusive
+        self.key = space.fingerprint()[:12]
+        self._optimizer = Optimizer(space, settings=settings, replicate=None if exclusive else True)
+        self._rows: dict[int, Ints | None] = {}  # of finished trials, by number
+
+    def load(self, memory: Memory, direction: StudyDirection) -> None:
+        """Take the data from what has been read of the study."""
+        for number, verdict in memory.verdicts.items():
+            if number not in self._rows:
+                self._rows[number] = self._row(verdict.trial.params)
+        used = [v for v in memory.finished() if self._rows[v.trial.number] is not None]
+        rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp)
+        awaited = [row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None]
+        self._optimizer.replace_data(rows, losses(used, direction, self.exclusive), np.array(awaited, dtype=np.intp))
+
+    def suggest(self, seed: Sequence[int]) -> Ints:
+        """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
+        self._optimizer.reseed(seed)
+        try:
+            params = self._optimizer.ask()
+        except SpaceExhausted:
+            if self.exclusive:
+                raise
+            for awaited in self._optimizer.pending:
+                self._optimizer.forget(awaited)
+            params = self._optimizer.ask()
+        return self.space.encode(params)
+
+    def repeat(self, seed: Sequence[int]) -> Ints:
+        """A row to give again: the best evaluated one that is not under way, or any."""
+        rng = np.random.default_rng(seed)
+        points, values = self._optimizer.history()
+        pending = {row_key(self.space.encode(p)) for p in self._optimizer.pending}
+        for i in np.argsort(values, kind="stable")[: int(np.isfinite(values).sum())]:
+            row = self.space.encode(points[i])
+            if row_key(row) not in pending:
+                return row
+        return np.asarray(self.space.random_rows(rng, 1)[0])
+
+    def view(self) -> Optimizer:
+        """The optimiser with the data loaded last, apart from the one that suggests."""
+        return copy.copy(self._optimizer)
+
+    # ---- rows and parameters
+
+    def params(self, row: Ints) -> Params:
+        """The native Python values of a row, all of them inside their distributions."""
+        return {name: column.values[i] for (name, column), i in zip(self.columns.items(), row.tolist(), strict=True)}
+
+    def overridden(self, row: Ints, given: Mapping[str, Any]) -> Ints:
+        """The row with the given parameters' nearest levels in the place of its own."""
+        out = row.copy()
+        for i, (name, column) in enumerate(self.columns.items()):
+            position = column.position(given[name]) if name in given else None
+            out[i] = row[i] if position is None else position
+        return out
+
+    def row_under_way(self, trial: FrozenTrial) -> Ints | None:
+        """Where an unfinished trial stands or will stand, as far as its parameters and its claim tell."""
+        return self._row(settled(trial), claimed_row(trial, self.key))
+
+    def rivals(self, trials: Iterable[FrozenTrial], row: Ints) -> list[FrozenTrial]:
+        """Those of the trials that hold this row, or claim it, and were not yet known to when data were loaded."""
+        return [t for t in trials if t.number not in self._rows and self._holds(t, row)]
+
+    def _holds(self, trial: FrozenTrial, row: Ints) -> bool:
+        held = self._row(trial.params) if trial.state.is_finished() else self.row_under_way(trial)
+        return claims_same(trial, self.key, row) if held is None else bool(np.array_equal(held, row))
+
+    def _row(self, params: Mapping[str, Any], claimed: Sequence[int] | None = None) -> Ints | None:
+        """The row of the params, gaps filled from what is claimed; None when a gap or a foreign value remains."""
+        out = []
+        for i, (name, column) in enumerate(self.columns.items()):
+            if name in params:
+                position = column.position(params[name])
+            else:
+                position = None if claimed is None or len(claimed) != len(self.columns) else claimed[i]
+            if position is None:
+                return None
+            out.append(position)
+        return np.array(out, dtype=np.intp)
