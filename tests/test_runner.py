@@ -10,7 +10,9 @@ import io
 import json
 import os
 import pty
+import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -285,8 +287,8 @@ def test_two_processes_at_the_same_time_do_each_run_once(tmp_path: Path) -> None
     said = [process.communicate()[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert len(ran(tmp_path)) == len(set(ran(tmp_path))) == 16
-    here = [int(text.splitlines()[-1].split(" recorded, ")[1].split()[0]) for text in said if "another" not in text]
-    assert sum(here) <= 16
+    here = [re.search(r"(\d+) of them now", text) for text in said]
+    assert sum(int(found[1]) for found in here if found) == 16
 
 
 def test_a_torn_last_line_is_repaired_and_its_run_done_again(tmp_path: Path) -> None:
@@ -676,6 +678,14 @@ def test_a_driver_that_stops_cancels_what_is_under_way(tmp_path: Path) -> None:
     events.close()  # type: ignore[attr-defined]
     assert [reference[1].run for reference in fake.cancelled] == [1, 2]
     assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_an_address_where_nobody_answers_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "ray://{}:{}".format(*server.getsockname())  # free again when the server is gone
+    with pytest.raises(SettingsError, match="where none answers"), cluster.connected(address, None):
+        pass
 
 
 @pytest.mark.slow

@@ -53,8 +53,8 @@ def checked_wishes(points: Any, ordinal: Any, graphs: Any, space: Any) -> Wishes
     if not isinstance(space, Space):
         return wishes
     if wishes != Wishes():
-        raise SpaceError("search_space: expected a carbo.Space to describe its variables itself, got ordinal=, graphs= "
-                         "or points= beside it; use Ordinal, Categorical(graph=) and Float(points=) inside")  # fmt: skip
+        raise SpaceError("search_space: expected a carbo.Space to describe its variables, got ordinal=, graphs= "
+                         "or points= beside it; use Ordinal, Categorical(graph=), Float(points=) inside")  # fmt: skip
     return wishes._replace(variables=space.variables)
 
 

@@ -56,20 +56,21 @@ class Engine:
             params = self._optimizer.ask()
         return self.space.encode(params)
 
-    def repeat(self, seed: Sequence[int]) -> Ints:
-        """A row to give again: the best evaluated one that is not under way, or any."""
-        rng = np.random.default_rng(seed)
+    def repeat(self, seed: Sequence[int]) -> tuple[Ints, bool]:
+        """A row to give again, the best evaluated one that is not under way, and True; or any one, and False."""
         points, values = self._optimizer.history()
         pending = {row_key(self.space.encode(p)) for p in self._optimizer.pending}
         for i in np.argsort(values, kind="stable")[: int(np.isfinite(values).sum())]:
             row = self.space.encode(points[i])
             if row_key(row) not in pending:
-                return row
-        return np.asarray(self.space.random_rows(rng, 1)[0])
+                return row, True
+        return np.asarray(self.space.random_rows(np.random.default_rng(seed), 1)[0]), False
 
     def view(self) -> Optimizer:
         """The optimiser with the data loaded last, apart from the one that suggests."""
-        return copy.copy(self._optimizer)
+        view = copy.copy(self._optimizer)
+        view.reseed(0)
+        return view
 
     # ---- rows and parameters
 

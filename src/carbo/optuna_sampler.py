@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from carbo.optuna_space import Column, Distributions, build, column, permitted, 
 from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, write_claim
 from carbo.settings import Settings
 from carbo.space import Constraint, Params, Space
-from carbo.variables import DEFAULT_POINTS
+from carbo.variables import DEFAULT_POINTS, listing
 
 PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds that the trial with the lower number waits for another to withdraw, before it does so itself."""
@@ -101,11 +101,12 @@ class CarboSampler(BaseSampler):
         self._warned: set[str] = set()
         self._exhausted = False
         self._memory = Memory()
+        self._read_for: int | None = None
+        """The trial whose search space was just inferred: its suggestion need not read the storage again."""
         self._engine: tuple[tuple[Distributions, bool], Engine] | None = None
         self._lock = threading.RLock()
         if self._given is not None:
-            self._check_wishes(self._given)
-            self._columns(self._given)
+            self._check(self._given)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_lock"}
@@ -127,8 +128,9 @@ class CarboSampler(BaseSampler):
         return self._exhausted
 
     def optimizer(self, study: Study) -> Optimizer:
-        """The engine with all of the study's trials told, to `predict` or for its `relevance`. It minimises.
+        """The engine with all of the study's trials told, to `predict` or for its `relevance`.
 
+        It minimises: where the study maximises, values have the other sign.
         DataError while no trial has a result and no search space was given.
         """
         refuse_many(study)
@@ -157,6 +159,7 @@ class CarboSampler(BaseSampler):
             return dict(self._given)
         with self._lock:
             trials = self._read(study, trial)
+            self._read_for = trial.number
             common = self._memory.common.distributions()
             return provisional(trials) if common is None else common
 
@@ -168,17 +171,21 @@ class CarboSampler(BaseSampler):
         with self._lock:
             self._exhausted = False
             for attempt in itertools.count():
-                self._read(study, trial)
+                if self._read_for != trial.number:
+                    self._read(study, trial)
+                self._read_for = None
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
-                seed = [self._entropy, trial.number, attempt]
+                seed, contested = [self._entropy, trial.number, attempt], engine.exclusive and not fixed
                 try:
                     row = engine.overridden(engine.suggest(seed), fixed)
                 except SpaceExhausted:
                     if not self._everything_known():
                         return {}
-                    return engine.params(self._repeat(study, trial, engine, seed))
-                if self._keeps(study, trial, engine, row, bool(fixed)):
+                    self._stop(study, trial, engine)
+                    row, free = engine.repeat(seed)
+                    contested = contested and free
+                if self._keeps(study, trial, engine, row, contested):
                     return engine.params(row)
         raise AssertionError("unreachable")
 
@@ -227,10 +234,13 @@ class CarboSampler(BaseSampler):
 
     def _engine_for(self, search_space: Mapping[str, BaseDistribution]) -> Engine:
         """The engine of this space; a new one where the space, or whether it is everything, has changed."""
-        names = set(self._given if self._given is not None else self._memory.common.asked | search_space.keys())
-        key = dict(search_space), names == set(search_space)
+        asked = self._memory.common.asked
+        names = self._given.keys() if self._given is not None else asked | search_space.keys()
+        key = dict(search_space), names == search_space.keys()
         if self._engine is None or self._engine[0] != key:
-            self._check_wishes(search_space)
+            if self._everything_known():
+                for message in self._unknown_names(asked | search_space.keys()):
+                    self._warn_once(message, message)
             columns = self._columns(search_space)
             space = build(columns, self._constraint, None if self._given == key[0] else self._missing)
             self._engine = key, Engine(columns, space, self._settings, exclusive=key[1])
@@ -239,13 +249,13 @@ class CarboSampler(BaseSampler):
     def _columns(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, Column]:
         return {name: column(name, each, self._wishes) for name, each in search_space.items()}
 
-    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints, partly_fixed: bool) -> bool:
+    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints, contested: bool) -> bool:
         """Claim the row for the trial; whether it may keep it. See the head of this file.
 
-        Where rows need not differ, or the user has fixed a part of this one, it is kept in any case.
+        It is not contested where rows need not differ, or cannot: then it is kept in any case.
         """
         write_claim(study, trial, claim_text(engine.key, row))
-        if partly_fixed or not engine.exclusive:
+        if not contested:
             return True
         for pause in PAUSES:
             time.sleep(pause)
@@ -261,18 +271,18 @@ class CarboSampler(BaseSampler):
         """Whether the space is known from more than trials that may have asked for a part of it only."""
         return self._given is not None or self._memory.common.distributions() is not None
 
-    def _repeat(self, study: Study, trial: FrozenTrial, engine: Engine, seed: Sequence[int]) -> Ints:
+    def _stop(self, study: Study, trial: FrozenTrial, engine: Engine) -> None:
+        """Nothing new is left: mark the trial as a repeat, and end the study unless repeats are wanted."""
         self._exhausted = True
         study._storage.set_trial_system_attr(trial._trial_id, REPEAT, True)
-        if not self._settings.replicate:
-            self._warn_once("exhausted", (
-                f"Every permitted point of the space ({engine.space.cardinality} combinations) has been evaluated or "
-                f"is under way: the study stops, and trial {trial.number} repeats a point. "
-                "replicate=True goes on with repeats."
-            ))  # fmt: skip
-            with contextlib.suppress(RuntimeError):  # outside study.optimize there is nothing to stop
-                study.stop()
-        return engine.repeat(seed)
+        if self._settings.replicate:
+            return
+        self._warn_once("exhausted", (
+            f"Every permitted point ({engine.space.cardinality} combinations) has been evaluated or is under way: the "
+            f"study stops, and trial {trial.number} repeats a point. replicate=True goes on with repeats."
+        ))  # fmt: skip
+        with contextlib.suppress(RuntimeError):  # outside study.optimize there is nothing to stop
+            study.stop()
 
     # ---- the constraint and warnings
 
@@ -291,15 +301,21 @@ class CarboSampler(BaseSampler):
             "kept in all trials. Pass search_space= if that parameter is always there."
         ))  # fmt: skip
 
-    def _check_wishes(self, search_space: Mapping[str, BaseDistribution]) -> None:
-        """Names that no parameter has: an error where the space was given, else a warning; they may yet come."""
+    def _check(self, space: Distributions) -> None:
+        """SpaceError for a space, a constraint or a wish that cannot be, before any trial has run."""
+        for message in self._unknown_names(space.keys()):
+            raise SpaceError(message)
+        build(self._columns(space), self._constraint, None)
+
+    def _unknown_names(self, names: Set[str]) -> list[str]:
+        """What is said about parameters that are not among these."""
         points = self._wishes.points if isinstance(self._wishes.points, Mapping) else {}
-        for what, named in (("ordinal", self._wishes.ordinal), ("graphs", self._wishes.graphs), ("points", points)):
-            for name in sorted(set(named) - search_space.keys()):
-                message = f"{what}: expected names of parameters, got {name!r}; the space has {', '.join(search_space)}"
-                if self._given is not None:
-                    raise SpaceError(message)
-                self._warn_once(f"{what} {name}", message)
+        wishes = {"ordinal": self._wishes.ordinal, "graphs": self._wishes.graphs, "points": points}
+        return [
+            f"{what}: expected names of parameters, got {name!r}; there are {listing([repr(n) for n in sorted(names)])}"
+            for what, named in wishes.items()
+            for name in sorted(set(named) - names)
+        ]
 
     def _warn_once(self, key: str, message: str) -> None:
         if key not in self._warned:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
+from typing import NamedTuple
 
 from carbo.bench.events import Advanced, Elsewhere, Event, Failed, Finished, Note, Started
 from carbo.bench.grid import Task
@@ -23,6 +24,18 @@ class Running:
     best: float = float("inf")
 
 
+class Left(NamedTuple):
+    """Estimated seconds; is_all: of all that is to do, or only of methods whose pace is known."""
+
+    seconds: float
+    is_all: bool
+
+    def __str__(self) -> str:
+        if self.seconds == 0:
+            return ""
+        return f"{'about' if self.is_all else 'more than'} {duration(self.seconds)} left"
+
+
 @dataclass
 class Board:
     """The state of a grid, kept up to date by `update`."""
@@ -31,7 +44,7 @@ class Board:
     done: dict[Key, Outcome]
     """Finished runs, those of before included."""
     at_once: int
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=monotonic)
     fresh: int = 0
     """How many were finished here."""
     failed: list[Failed] = field(default_factory=list)
@@ -43,7 +56,7 @@ class Board:
         """Take in what an engine reported."""
         match event:
             case Started(task):
-                self.running[task] = Running(task, time.monotonic())
+                self.running[task] = Running(task, monotonic())
             case Advanced(task, evaluations, best):
                 self.running[task].evaluations = evaluations
                 self.running[task].best = best
@@ -62,28 +75,27 @@ class Board:
     @property
     def elapsed(self) -> float:
         """Seconds since the beginning."""
-        return time.monotonic() - self.began
+        return monotonic() - self.began
 
     def finished(self) -> int:
         """How many of the tasks are recorded."""
         return sum(task.key in self.done for task in self.tasks)
 
-    def left(self) -> float | None:
-        """Estimated seconds to the end, by finished runs of the same problem and method, of the same method, or of
-        any, and by those under way where their method has finished none; None while there are none.
+    def left(self) -> Left:
+        """Estimated time to the end, by finished runs of the same problem and method or of the same method, and by
+        those under way where there are none.
         """
         guess = self._guess()
         gone = {event.task.key for event in self.failed} | {task.key for task in self.elsewhere}
-        total = 0.0
+        total, is_all = 0.0, True
         for task in self.tasks:
             if task.key in self.done or task.key in gone:
                 continue
             seconds = guess(task)
-            if seconds is None:
-                return None
             running = self.running.get(task)
-            total += seconds * (1 - (running.evaluations / task.budget if running else 0))
-        return total / max(1, self.at_once)
+            total += (seconds or 0.0) * (1 - (running.evaluations / task.budget if running else 0))
+            is_all = is_all and seconds is not None
+        return Left(total / max(1, self.at_once), is_all)
 
     def _guess(self) -> _Guess:
         sure, rough = _Means(), _Means()
@@ -92,7 +104,7 @@ class Board:
                 sure.add(task, self.done[task.key].seconds)
         for run in self.running.values():
             if run.evaluations:
-                rough.add(run.task, (time.monotonic() - run.since) / run.evaluations * run.task.budget)
+                rough.add(run.task, (monotonic() - run.since) / run.evaluations * run.task.budget)
         return lambda task: next(
             (means[group] for group in _groups(task) for means in (sure, rough) if group in means), None
         )
@@ -118,7 +130,7 @@ class _Means(dict[tuple[str, ...], float]):
 
 def _groups(task: Task) -> tuple[tuple[str, ...], ...]:
     """From like to unlike."""
-    return (task.problem, task.method), (task.method,), ()
+    return (task.problem, task.method), (task.method,)
 
 
 def duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from carbo.bench.record import line, parse
 from carbo.bench.runner import perform
 from carbo.bench.store import Store, outcome
 from carbo.errors import CarboError, SettingsError
+
+PATIENCE = 10.0
+"""Seconds in which a cluster must answer."""
 
 
 @dataclass
@@ -51,13 +55,25 @@ def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
     if address is None:
         where = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     try:
+        _knock(address)
         ray.init(**where, runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        raise SettingsError(f"--ray-address: expected a Ray cluster, got none at {address} ({reason(error)})") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        if address is None:
+            raise SettingsError(f"--engine ray: expected Ray to start here, got {reason(error)}") from None
+        raise SettingsError(f"--ray-address: expected the address of a Ray cluster, got {address!r}, where none "
+                            "answers or which asks for another RAY_AUTH_TOKEN; leave the option out for a local "
+                            "one") from None  # fmt: skip
     try:
         yield Cluster(ray, jobs)
     finally:
         ray.shutdown()
+
+
+def _knock(address: str | None) -> None:
+    """OSError when nobody is at an address with a port; Ray itself would try for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
 
 
 def work(tasks: Sequence[Task], store: Store, cluster: Cluster) -> Generator[Event]:

@@ -34,10 +34,9 @@ def said(event: Event, board: Board) -> str | None:
     """The event in a line; None where it deserves none."""
     match event:
         case Finished(task, outcome, fresh):
-            left = board.left()
-            end = "" if not left else f", about {duration(left)} left"
-            how = f"{duration(outcome.seconds)}" if fresh else "done by another process"
-            return f"[{board.finished()}/{len(board.tasks)}] {task}: {outcome.best:.6g} ({how}){end}"
+            how = duration(outcome.seconds) if fresh else "done by another process"
+            text = f"[{board.finished()}/{len(board.tasks)}] {task}: {outcome.best:.6g} ({how})"
+            return ", ".join(filter(None, (text, str(board.left()))))
         case Failed(task, why):
             return f"carbo: {task} failed: {why}"
         case Elsewhere(task):

@@ -40,7 +40,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    corner: str = "method"
+    keys: tuple[str, ...] = ()
+    """Names of the columns for machines; () where the titles serve."""
+
+
+CORNER = "method"
+"""What rows are."""
 
 
 def markdown(tables: Sequence[Table], heading: str = "##") -> str:
@@ -49,7 +54,7 @@ def markdown(tables: Sequence[Table], heading: str = "##") -> str:
 
 
 def _markdown(table: Table, heading: str) -> str:
-    lines = [[table.corner, *table.columns]]
+    lines = [[CORNER, *table.columns]]
     lines += [[row.label, *(_bold(cell, "**{}**") for cell in row.cells)] for row in table.rows]
     lines = [[text.replace("|", "\\|") for text in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -71,7 +76,7 @@ def comma_separated(tables: Sequence[Table]) -> str:
     writer.writerow(FIELDS)
     for table in tables:
         for row in table.rows:
-            for column, cell in zip(table.columns, row.cells, strict=True):
+            for column, cell in zip(table.keys or table.columns, row.cells, strict=True):
                 if cell.text:
                     writer.writerow([table.name, table.form, row.label, row.source, column,
                                      cell.value, cell.error, cell.runs, cell.text])  # fmt: skip
@@ -84,7 +89,7 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(table: Table) -> str:
-    head = " & ".join(map(escaped, [table.corner, *table.columns]))
+    head = " & ".join(map(escaped, [CORNER, *table.columns]))
     body = [" & ".join([escaped(row.label), *map(_latex_cell, row.cells)]) for row in table.rows]
     notes = [rf"\par\footnotesize {escaped(note)}." for note in table.notes]
     return "\n".join([

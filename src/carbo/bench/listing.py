@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Collection, Iterable
 
 from carbo.bench.baselines import METHODS, Method
-from carbo.bench.board import Board, duration
+from carbo.bench.board import Board
 from carbo.bench.grid import METHOD_GROUPS, PROBLEM_GROUPS, Task
 from carbo.bench.problems import PROBLEMS, problem
 from carbo.errors import DataError
@@ -59,8 +59,8 @@ def plan(board: Board) -> list[str]:
         groups.setdefault((task.row, task.method, task.budget), []).append(task)
     lines = [f"  {row:22} {name:16} {budget:4} evaluations  {_share(tasks, board.done)}"
              for (row, name, budget), tasks in groups.items()]  # fmt: skip
-    left = board.left()
-    estimate = "" if left is None else f", about {duration(left)} with {board.at_once} at once"
+    left = str(board.left())
+    estimate = left and f", {left} with {board.at_once} at once"
     todo = len(board.tasks) - board.finished()
     return [*lines, f"{len(board.tasks)} runs wanted, {board.finished()} recorded, {todo} to do{estimate}"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from statistics import fmean
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from carbo.bench.board import Board, Running, duration
@@ -36,7 +36,7 @@ class Shown:
         """Print what is worth a line, and draw if the last drawing is old."""
         if isinstance(event, Failed | Elsewhere | Note):
             self._live.console.print(said(event, self._board), markup=False, highlight=False)
-        now = time.monotonic()
+        now = monotonic()
         if now - self._last >= REFRESH:
             self._last = now
             self.draw()
@@ -58,14 +58,12 @@ def drawing(board: Board, width: int) -> Group:
 
 def _head(board: Board) -> str:
     words = [f"[bold]{board.finished()}/{len(board.tasks)}[/] runs recorded", f"{duration(board.elapsed)} so far"]
-    left = board.left()
-    if left is not None and left > 0:
-        words.append(f"about {duration(left)} left")
+    words.append(str(board.left()))
     if board.failed:
         words.append(f"[red]{len(board.failed)} failed[/]")
     if any(task.relocated is not None for task in board.tasks):
         words.append("[dim]* relocated[/]")
-    return "  ".join(words)
+    return "  ".join(filter(None, words))
 
 
 def _under_way(board: Board) -> Table:
@@ -81,7 +79,7 @@ def _under_way(board: Board) -> Table:
 
 def _figures(run: Running) -> tuple[str, str, str]:
     best = f"best {run.best:.5g}" if run.evaluations else ""
-    return f"{run.evaluations}/{run.task.budget}", best, duration(time.monotonic() - run.since)
+    return f"{run.evaluations}/{run.task.budget}", best, duration(monotonic() - run.since)
 
 
 def _tables(board: Board, width: int) -> Iterator[Table]:

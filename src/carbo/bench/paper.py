@@ -132,10 +132,10 @@ _PEST = _column("pest-control", ("Pest control", "pest"), """
           "the five choices as ordered, here they are categories")  # fmt: skip
 _OTHER = (
     _BRANIN,
-    _variant(_BRANIN, "branin-published", ("Branin (paper's graph)", "Branin*"),
+    _variant(_BRANIN, "branin-published", ("Branin (paper's graph)", "Branin (paper)"),
              "paths whose edges weigh 50, as in the paper"),
     _PEST,
-    _variant(_PEST, "pest-control-path", ("Pest control (path graphs)", "pest*"),
+    _variant(_PEST, "pest-control-path", ("Pest control (path graphs)", "pest (path)"),
              "the five choices in a row, as in the paper"),
 )  # fmt: skip
 _MAXSAT = (

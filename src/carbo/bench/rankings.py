@@ -37,8 +37,8 @@ def rankings(results: Results, form: str) -> list[Table]:
 def comparisons(results: Results, form: str) -> list[Comparison]:
     """Of all problems; with fewer methods where these have more runs; of the binary problems where more take part.
 
-    Problems are those of the paper that our default preset was run on, once each whatever their graphs; those not of
-    the paper count where it has none.
+    Problems are those of the paper that our default preset was run on (all, if it was not run), once each whatever
+    their graphs; those not of the paper count where it has none.
     """
     present = _problems(results, form)
     binary = tuple(name for name in present if name.startswith(BINARY))
@@ -66,8 +66,8 @@ def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | 
 
 
 def _problems(results: Results, form: str) -> tuple[str, ...]:
-    first = results.newest(REFERENCE) or results.versions[0]
-    present = [name for name in results.problems(form) if results.of(name, form, first)]
+    reference, everywhere = results.newest(REFERENCE), results.problems(form)
+    present = [name for name in everywhere if reference and results.of(name, form, reference)] or everywhere
     main = [name for name in present if name in COLUMNS and not COLUMNS[name].variant]
     return tuple(main or present)
 

@@ -133,13 +133,11 @@ def parse_at(text: str, path: Path, number: int) -> Record:
 def locked(file: IO[Any], exclusive: bool) -> Iterator[None]:
     """Within: no other process that asks for the lock of the open file has it, or only readers.
 
-    Where the system has no such locks, reading goes without and writing is refused with DataError.
+    Where the system has no such locks, readers go without.
     """
     try:
         import fcntl
     except ImportError:
-        if exclusive:
-            raise DataError(f"{file.name}: expected a system with file locks (Linux, macOS), got one without") from None
         yield
         return
     fcntl.flock(file.fileno(), fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)

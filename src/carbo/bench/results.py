@@ -64,6 +64,10 @@ class Results:
         """Runs of the whole budget, {} where there is none."""
         return self.runs.get((name, form, version), {})
 
+    def ends(self, name: str, form: str, version: Version) -> dict[Case, float]:
+        """The best value of each of these runs."""
+        return {case: float(record.best[-1]) for case, record in self.of(name, form, version).items()}
+
     def versions_on(self, name: str, form: str) -> list[Version]:
         """Versions that have runs on a problem."""
         return [version for version in self.versions if self.of(name, form, version)]

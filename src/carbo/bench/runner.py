@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-import time
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 
@@ -37,10 +37,10 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     seconds, told = [], 0
     while len(trail.values) < task.budget:
         progress(len(trail.values), min(trail.values))
-        began = time.perf_counter()
+        began = perf_counter()
         _tell(strategy, trail, told)
         row = strategy.ask()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(perf_counter() - began)
         told = len(trail.values)
         trail.evaluate(_checked(row, problem, task.method))
     return Record(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -115,7 +116,9 @@ class Store:
             os.close(held)
 
     def prepare(self) -> None:
-        """Make the folders. DataError when that is not possible."""
+        """Make the folders. DataError when that is not possible, or the system has no locks that the dead let go."""
+        if importlib.util.find_spec("fcntl") is None:
+            raise DataError("carbo bench run: expected a system with flock, as Linux and macOS are, got one without")
         try:
             (self.folder / "runs").mkdir(parents=True, exist_ok=True)
             (self.folder / ".claims").mkdir(exist_ok=True)

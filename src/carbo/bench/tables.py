@@ -119,7 +119,7 @@ def _measured(view: View, block: str) -> Table:
     notes = (BOLD * any(best), *view.measure.notes, *column_notes(view.results, view.form, view.columns))
     return Table(view.measure.name, view.form, f"{block}, {view.form}: {view.measure.title}",
                  tuple(column.title for column in view.columns), tuple(rows),
-                 tuple(note for note in notes if note))  # fmt: skip
+                 tuple(note for note in notes if note), tuple(column.problem for column in view.columns))  # fmt: skip
 
 
 def differences(results: Results, form: str) -> list[Table]:
@@ -129,14 +129,15 @@ def differences(results: Results, form: str) -> list[Table]:
         return []
 
     def cell(column: Column, version: Version) -> Cell:
-        ends = [_ends(results, column, form, each) for each in (version, reference)]
+        ends = [results.ends(column.problem, form, each) for each in (version, reference)]
         found = None if version == reference else paired(*ends)
         return mean_cell(found, signed=True)
 
     return [
         Table("difference", form, f"{block.title}, {form}: difference to {results.labels[reference]} on shared runs",
               tuple(column.title for column in block.columns), grid(results, block.columns, cell),
-              ("above 0 where the default preset found the better value",))
+              ("above 0 where the default preset found the better value",),
+              tuple(column.problem for column in block.columns))
         for block in results.blocks(form)
     ]  # fmt: skip
 
@@ -203,7 +204,3 @@ def _best_possible(view: View) -> list[Row]:
         mean = math.fsum(known) / len(known) if known and len(known) == len(least) else None
         cells.append(Cell() if mean is None else Cell(number(mean), mean, None, len(known)))
     return [Row("best possible", tuple(cells), "exact")] if any(cell.text for cell in cells) else []
-
-
-def _ends(results: Results, column: Column, form: str, version: Version) -> dict[Case, float]:
-    return {case: float(r.best[-1]) for case, r in results.of(column.problem, form, version).items()}

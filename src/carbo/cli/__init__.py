@@ -6,14 +6,18 @@ Each command has a module of its own here, with `add(commands)`, which names its
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 import carbo
-from carbo.cli import bench, demo
+from carbo.cli import bench, completion, dashboard, demo, init, inspect, suggest, tune
 from carbo.errors import CarboError
 
 EXAMPLES = """examples:
+  carbo init study.toml                  write a study file, by asking
+  carbo tune study.toml                  optimise the command it names
+  carbo best study.toml                  the best settings so far
   carbo demo                             tune a made-up database in under a minute
   carbo demo --budget 100 --plot best.png
   carbo bench speed                      seconds of one suggestion at four sizes, as JSON
@@ -31,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("carbo: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever reads our output has seen enough, as in `carbo trials study.toml | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"carbo {carbo.__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    demo.add(commands)
-    bench.add(commands)
+    for each in (demo, tune, inspect, init, suggest, dashboard, bench):
+        each.add(commands)
+    completion.add(commands, parser)
     return top

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from carbo.cli import bench_run
+from carbo.cli import bench_run, bench_tables
 from carbo.cli.arguments import count
 from carbo.settings import PRESETS
 
@@ -20,6 +20,7 @@ def add(commands: Commands) -> None:
     what = bench.add_subparsers(title="measurements", required=True, metavar="WHAT")
     _add_speed(what)
     bench_run.add(what)
+    bench_tables.add(what)
 
 
 def _add_speed(what: Commands) -> None:

@@ -103,6 +103,8 @@ def _grid(arguments: argparse.Namespace, data: str | None) -> Grid:
     try:
         return grid(wanted)
     except DataError as error:
+        if data is not None:
+            raise
         raise DataError(f"{error}, and name its folder with --data or {DATA}") from None
 
 

@@ -12,7 +12,10 @@ import importlib.metadata
 
 from carbo.bench.baselines.annealing import ANNEALING
 from carbo.bench.baselines.base import Method, Start, Strategy
+from carbo.bench.baselines.bocs import BOCS_SA3, BOCS_SDP
 from carbo.bench.baselines.combo import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET
+from carbo.bench.baselines.evolution import EVOLUTION
+from carbo.bench.baselines.genetic import GENETIC
 from carbo.bench.baselines.hyperopt_tpe import TPE_HYPEROPT
 from carbo.bench.baselines.optuna_gp import GP
 from carbo.bench.baselines.optuna_tpe import TPE
@@ -25,6 +28,8 @@ METHODS: dict[str, Method] = {
     for entry in (
         RANDOM,
         ANNEALING,
+        EVOLUTION,
+        GENETIC,
         TPE_HYPEROPT,
         TPE,
         SMAC,
@@ -32,9 +37,14 @@ METHODS: dict[str, Method] = {
         PAPER_PRESET,
         DEFAULT_PRESET,
         COMBO_GM,
+        BOCS_SDP,
+        BOCS_SA3,
     )
 }
 """Every method by its name; `method` is the way in."""
+
+
+NOT_IN_EXTRA = {"torch": "pip install torch, in the build (CPU or CUDA) that suits the machine"}
 
 
 def method(name: str) -> Method:
@@ -49,11 +59,12 @@ def method(name: str) -> Method:
 
 
 def require(wanted: Method) -> None:
-    """SettingsError, naming them, unless the distributions that a method needs are installed."""
-    absent = [package for package in wanted.packages if not _installed(package)]
-    if absent:
-        raise SettingsError(f"method {wanted.name!r}: expected the package {' and '.join(absent)} to be installed, "
-                            "got none; pip install 'carbo[bench]'")  # fmt: skip
+    """SettingsError, naming the first that is absent, unless the distributions that a method needs are installed."""
+    for package in wanted.packages:
+        if not _installed(package):
+            way_out = NOT_IN_EXTRA.get(package, "pip install 'carbo[bench]'")
+            raise SettingsError(f"method {wanted.name!r}: expected the package {package} to be installed, "
+                                f"got none; {way_out}")  # fmt: skip
 
 
 def _installed(distribution: str) -> bool:

@@ -30,7 +30,7 @@ def acceptance(rise: float, temperature: float) -> float:
 
 def temperature(unit: float, progress: float) -> float:
     """T at a progress from 0 to 1: from HOT units down to COLD ones, by equal factors."""
-    return unit * HOT * (COLD / HOT) ** min(max(progress, 0.0), 1.0)
+    return unit * HOT * math.pow(COLD / HOT, min(max(progress, 0.0), 1.0))
 
 
 def move_unit(values: list[float], hops: Floats) -> float:
@@ -76,7 +76,7 @@ class Annealing:
         if self._initial is None:
             self._initial = len(self._values)
         if self._current is None:
-            row = self._space.random_rows(self._rng, 1)[0]
+            row: Ints = self._space.random_rows(self._rng, 1)[0]
         else:
             row = random_neighbour(self._rng, self._space, self._current[0])
         self._proposed = row_key(row)

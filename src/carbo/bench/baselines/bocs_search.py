@@ -132,7 +132,7 @@ def rounded(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIO
     eigenvalues, vectors = np.linalg.eigh(matrix)
     factor = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     side = rng.standard_normal((directions, len(matrix))) @ factor.T >= 0.0
-    return (side[:, 1:] == side[:, :1]).astype(np.intp)
+    return np.asarray(side[:, 1:] == side[:, :1], dtype=np.intp)
 
 
 def by_relaxation(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
@@ -190,4 +190,4 @@ class _Walk:
         self._best[chains], self._least[chains] = self.rows[chains], self.value[chains]
 
     def best_row(self) -> Ints:
-        return self._best[np.argmin(self._least)].astype(np.intp)
+        return np.asarray(self._best[np.argmin(self._least)], dtype=np.intp)

@@ -16,7 +16,7 @@ def random_neighbour(rng: np.random.Generator, space: Space, row: Ints) -> Ints:
     """
     near = space.neighbours(row)
     if not len(near):
-        return space.random_rows(rng, 1)[0]
+        return np.asarray(space.random_rows(rng, 1)[0])
     columns = np.argmax(near != row, axis=1)
     column = rng.choice(np.unique(columns))
     chosen: Ints = rng.choice(near[columns == column])

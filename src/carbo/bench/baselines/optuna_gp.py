@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
 from carbo.bench.baselines.base import Method, Strategy
 from carbo.bench.baselines.optuna_study import OptunaStudy
@@ -15,6 +16,7 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
     """A run with Optuna's defaults."""
     from optuna.samplers import GPSampler
 
+    import_module("torch")  # now: Optuna would do it in the first suggestion, which is timed
     return OptunaStudy(NAME, space, partial(GPSampler, seed=seed))
 
 

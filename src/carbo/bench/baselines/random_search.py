@@ -20,7 +20,7 @@ class RandomSearch:
         """Nothing to learn."""
 
     def ask(self) -> Ints:
-        return self._space.random_rows(self._rng, 1)[0]
+        return np.asarray(self._space.random_rows(self._rng, 1)[0])
 
 
 RANDOM = Method("random", "Random search", RandomSearch)

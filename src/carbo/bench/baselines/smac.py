@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,10 +34,10 @@ class Smac:
             self._configurations = _configurations(space)
             self._trial_seed: int | None = 0  # one for all trials, SMAC's own where it drew one before it was told any
             with tempfile.TemporaryDirectory() as folder:  # it writes when it is made, and not when told save=False
-                scenario = Scenario(self._configurations, output_directory=folder, deterministic=True,
+                scenario = Scenario(self._configurations, output_directory=Path(folder), deterministic=True,
                                     n_trials=budget, seed=seed)  # fmt: skip
                 design = Facade.get_initial_design(scenario, n_configs=0)
-                self._facade = Facade(scenario, initial_design=design, logging_level=False, overwrite=True)
+                self._facade = Facade(scenario, initial_design=design, logging_level=False)
 
     def tell(self, row: Ints, value: float) -> None:
         from ConfigSpace import Configuration
@@ -48,11 +49,13 @@ class Smac:
             self._facade.tell(info, TrialValue(float(value)), save=False)
 
     def ask(self) -> Ints:
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
         with quiet("smac"):
             try:
                 asked = self._facade.ask()
-            except StopIteration:
-                return self._space.random_rows(self._rng, 1)[0]
+            except (ConfigurationSpaceExhaustedException, StopIteration):  # the second if asked once more
+                return np.asarray(self._space.random_rows(self._rng, 1)[0])
         self._trial_seed = asked.seed
         return np.array([asked.config[label] for label in _labels(self._space)], dtype=np.intp)
 

@@ -1,0 +1,42 @@
+"""carbo completion: completion of commands and options for a shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+
+SHELLS = ("bash", "zsh", "fish")
+EXAMPLES = """examples:
+  eval "$(carbo completion bash)"                 in ~/.bashrc
+  carbo completion zsh >"${fpath[1]}/_carbo"
+  carbo completion fish >~/.config/fish/completions/carbo.fish"""
+
+
+def add(commands: Commands, parser: Callable[[], argparse.ArgumentParser]) -> None:
+    """carbo completion; `parser` makes what is to be completed."""
+    completion = commands.add_parser(
+        "completion",
+        help="print completion for a shell",
+        description="Prints a script that completes carbo's commands and options.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add_argument("shell", choices=SHELLS)
+    completion.set_defaults(run=lambda arguments: _run(arguments.shell, parser()))
+
+
+def _run(shell: str, parser: argparse.ArgumentParser) -> int:
+    from carbo.errors import SettingsError
+
+    try:
+        import shtab
+    except ImportError:
+        raise SettingsError("completion: expected the package shtab, got none; pip install 'carbo[tune]'") from None
+    if shell not in shtab.SUPPORTED_SHELLS:
+        raise SettingsError(f"completion: expected a shtab that knows {shell}, got an older one; pip install -U shtab")
+    print(shtab.complete(parser, shell))
+    return 0

@@ -1,0 +1,53 @@
+"""carbo dashboard: optuna-dashboard on a study's storage."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from carbo.cli.arguments import count
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+
+EXAMPLES = """examples:
+  carbo dashboard study.toml
+  carbo dashboard study.db --port 9000
+  carbo dashboard study.toml --host 0.0.0.0     for others to see; there is no password"""
+
+
+def add(commands: Commands) -> None:
+    """carbo dashboard and its options."""
+    dashboard = commands.add_parser(
+        "dashboard",
+        help="show a study in the browser, with optuna-dashboard",
+        description="Serves Optuna's dashboard of a study's storage, to this machine alone unless --host says else.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    dashboard.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
+    dashboard.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    dashboard.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    dashboard.add_argument("--port", type=count, default=8080, help="port to listen on (default 8080)")
+    dashboard.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from carbo.tune.errors import StudyError
+    from carbo.tune.opened import where
+    from carbo.tune.storage import open_storage
+
+    url, _ = where(arguments.study, None, arguments.storage)
+    try:
+        from optuna_dashboard import run_server
+    except ImportError:
+        raise StudyError("dashboard: expected the package optuna-dashboard, got none; "
+                         "pip install 'carbo[dashboard]'") from None  # fmt: skip
+    storage = open_storage(url)
+    print(f"http://{arguments.host}:{arguments.port}/  (Ctrl-C stops)", flush=True)
+    try:
+        run_server(storage, host=arguments.host, port=arguments.port)
+    except (OSError, OverflowError) as error:
+        raise StudyError(f"dashboard: expected to listen on {arguments.host}:{arguments.port}, got: {error}; "
+                         "choose another --port") from None  # fmt: skip
+    return 0

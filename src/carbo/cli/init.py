@@ -1,0 +1,164 @@
+"""carbo init: a commented study file, from flags or by asking."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carbo.cli.arguments import count
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+    from carbo.tune.draft import Draft, Variable
+
+EXAMPLES = """examples:
+  carbo init                             asks, and writes study.toml
+  carbo init gcc.toml --command 'sh measure.sh {unroll} -O{level}' \\
+      --binary unroll=-funroll-loops --ordinal level=0,1,2,3 --timeout 30s
+  carbo init db.toml --command 'bench --cache={cache} --planner={planner}' --integer cache=1:1024:log \\
+      --categorical planner=greedy,dynamic --constraint "cache > 8 or planner == 'greedy'" --maximize
+  carbo init example.toml --example      a small study that runs as it is"""
+KINDS = {
+    "binary": "NAME or NAME=FLAG",
+    "categorical": "NAME=A,B,...",
+    "ordinal": "NAME=1,2,4",
+    "integer": "NAME=LOW:HIGH[:log]",
+    "float": "NAME=LOW:HIGH[:log]",
+}
+
+
+def add(commands: Commands) -> None:
+    """carbo init and its options."""
+    init = commands.add_parser(
+        "init",
+        help="write a study file, by asking or from flags",
+        description="Writes a commented study file. With --command it is made from flags, else by asking.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    init.add_argument("file", nargs="?", type=Path, default=Path("study.toml"), metavar="FILE",
+                      help="what is written (default study.toml)")  # fmt: skip
+    init.add_argument("--force", action="store_true", help="overwrite FILE")
+    init.add_argument("--example", action="store_true", help="a small study that runs as it is")
+    init.add_argument("--command", metavar="LINE", help="the command, with {name} placeholders; split as a shell would")
+    for kind, form in KINDS.items():
+        init.add_argument(f"--{kind}", action="append", default=[], metavar=form, help=f"{kind} variable")
+    init.add_argument("--constraint", action="append", default=[], metavar="EXPRESSION", help="what has to hold")
+    init.add_argument("--maximize", action="store_true", help="larger values are better")
+    init.add_argument("--budget", type=count, default=100, help="evaluations (default 100)")
+    init.add_argument("--timeout", metavar="DURATION", help="of each run, as in 30s")
+    init.add_argument("--value", choices=("last-number", "wall-time"), default="last-number",
+                      help="what is read of a run (default last-number, of its output)")  # fmt: skip
+    init.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from carbo.tune.draft import EXAMPLE, text
+    from carbo.tune.errors import StudyError
+    from carbo.tune.study_file import loads
+
+    file: Path = arguments.file
+    if file.exists() and not arguments.force:
+        raise StudyError(f"{file}: expected a name that is free, got a file that exists; --force overwrites it")
+    if arguments.example:
+        draft = EXAMPLE
+    elif arguments.command is not None:
+        draft = _from_flags(arguments)
+    elif sys.stdin.isatty():
+        draft = _asked(arguments)
+    else:
+        raise StudyError("init: expected --command, or a terminal to ask on, got neither; `carbo init -h` has examples")
+    written = text(draft)
+    loads(written, file)
+    try:
+        file.write_text(written, encoding="utf-8")
+    except OSError as error:
+        raise StudyError(f"{file}: expected a file that can be written, got: {error.strerror}") from None
+    print(f"wrote {file}; next: carbo tune {shlex.quote(str(file))} --dry-run")
+    return 0
+
+
+def _from_flags(arguments: argparse.Namespace) -> Draft:
+    from carbo.tune.draft import Draft, variable
+
+    made = [variable(kind, given) for kind in KINDS for given in getattr(arguments, kind)]
+    return Draft(
+        run=_split(arguments.command),
+        variables=tuple(made),
+        constraints=tuple(arguments.constraint),
+        direction="maximize" if arguments.maximize else "minimize",
+        budget=arguments.budget,
+        timeout=arguments.timeout,
+        value=arguments.value,
+    )
+
+
+def _split(line: str) -> tuple[str, ...]:
+    from carbo.tune.errors import StudyError
+
+    try:
+        return tuple(shlex.split(line))
+    except ValueError as error:
+        raise StudyError(
+            f"--command: expected a line that a shell could split, got: {error}; check its quotes"
+        ) from None
+
+
+# ---------------------------------------------------------------- asking
+
+
+def _asked(arguments: argparse.Namespace) -> Draft:
+    from carbo.tune.draft import Draft
+
+    print("Write the command that evaluates one setting, with a {name} wherever something may vary,")
+    print("as in: ./bench --cache={cache} {compress}")
+    run = _split(_ask("command"))
+    names = list(dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}", " ".join(run))))
+    wall = _ask("read the last number it prints, or its wall time? [number/time]", "number").startswith("t")
+    larger = _ask("are smaller or larger values better? [smaller/larger]", "smaller").startswith("l")
+    return Draft(
+        run=run,
+        variables=tuple(_ask_variable(name) for name in names),
+        constraints=tuple(arguments.constraint),
+        direction="maximize" if larger else "minimize",
+        budget=int(_ask("how many evaluations?", str(arguments.budget), r"[1-9]\d*")),
+        timeout=_ask("give up on a run after (as in 30s; empty: never)", "") or None,
+        value="wall-time" if wall else "last-number",
+    )
+
+
+def _ask_variable(name: str) -> Variable:
+    from carbo.tune.draft import variable
+
+    shown = "/".join(KINDS)
+    kind = _ask(f"what is {name}? [{shown}]", "binary", "|".join(f"{kind[0]}|{kind}" for kind in KINDS))
+    kind = next(each for each in KINDS if each.startswith(kind))
+    prompts = {
+        "binary": "the flag when it is on (empty: true or false)",
+        "categorical": "its choices, as in a,b,c",
+        "ordinal": "its values in order, as in 1,2,4",
+        "integer": "its range, as in 1:64 or 1:64:log",
+        "float": "its range, as in 0.1:10 or 0.1:10:log",
+    }
+    while True:
+        given = _ask(f"  {prompts[kind]}", "" if kind == "binary" else None)
+        try:
+            return variable(kind, f"{name}={given}" if given else name)
+        except ValueError as error:
+            print(f"  {error}")
+
+
+def _ask(question: str, default: str | None = None, pattern: str = r".*") -> str:
+    """The answer to a question, asked again until it is one."""
+    while True:
+        try:
+            answer = input(f"{question}{f' ({default})' if default else ''}: ").strip() or default
+        except EOFError:
+            raise KeyboardInterrupt from None
+        if answer is not None and re.fullmatch(pattern, answer) and (answer or default is not None):
+            return answer
+        print("  please answer, or Ctrl-C to leave")

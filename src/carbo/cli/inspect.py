@@ -1,0 +1,125 @@
+"""carbo best, trials and relevance: what a study has found."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+    from carbo.tune.opened import Opened
+
+EXAMPLES = {
+    "best": """examples:
+  carbo best study.toml                  value, settings and command
+  carbo best study.toml --json
+  carbo best study.db                    without the study file
+  eval "$(carbo best study.toml --command)"     run the best command""",
+    "trials": """examples:
+  carbo trials study.toml
+  carbo trials study.toml --csv >trials.csv
+  carbo trials study.toml --json | jq '.[] | select(.standing == "failed") | .reason'
+  carbo trials postgresql://me@db/tuning --study gcc""",
+    "relevance": """examples:
+  carbo relevance study.toml             each variable's share of the variation
+  carbo relevance study.toml --json""",
+}
+
+
+def add(commands: Commands) -> None:
+    """The three commands and their options."""
+    best = _command(commands, "best", "the best evaluation so far, its settings and its command")
+    best.add_argument("--command", action="store_true", help="print the command line alone")
+    best.set_defaults(run=_best)
+    trials = _command(commands, "trials", "all evaluations, as a table, CSV or JSON")
+    trials.add_argument("--csv", action="store_true", help="as CSV, a column for each variable")
+    trials.set_defaults(run=_trials)
+    relevance = _command(commands, "relevance", "which variables matter, as the model sees it")
+    relevance.set_defaults(run=_relevance)
+
+
+def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParser:
+    made = commands.add_parser(
+        name,
+        help=what,
+        description=f"Shows {what}.",
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
+    made.add_argument("--study", dest="name", metavar="NAME", help="which study, where the storage holds several")
+    made.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    made.add_argument("--json", action="store_true", help="as JSON")
+    return made
+
+
+def _open(arguments: argparse.Namespace) -> Opened:
+    from carbo.tune.opened import open_study
+
+    return open_study(arguments.study, arguments.name, arguments.storage)
+
+
+def _best(arguments: argparse.Namespace) -> int:
+    from carbo.tune.evaluate import shown
+    from carbo.tune.records import count, need_best
+    from carbo.tune.text import number, spelled
+
+    opened = _open(arguments)
+    rows = opened.rows()
+    leader = need_best(rows, opened.described.direction, f"study {opened.name!r}")
+    command = shown(opened.described.command, opened.described.variables.flags, leader.params, leader.number)
+    if arguments.command:
+        print(command)
+    elif arguments.json:
+        found = {"study": opened.name, "value": leader.value, "trial": leader.number, "params": dict(leader.params)}
+        print(json.dumps({**found, "command": command}, indent=2))
+    else:
+        failed = count(rows, ("failed",))
+        print(f"best {number(leader.value)}: trial {leader.number} of {count(rows)} evaluations, {failed} failed")
+        width = max(map(len, leader.params))
+        for name, value in leader.params.items():
+            print(f"  {name:<{width}}  {spelled(value)}")
+        print(f"command: {command}")
+    return 0
+
+
+def _trials(arguments: argparse.Namespace) -> int:
+    from carbo.tune.text import clock, number, plain, settings
+
+    opened = _open(arguments)
+    rows = opened.rows()
+    if arguments.json:
+        print(json.dumps([row.as_json() for row in rows], indent=2))
+    elif arguments.csv:
+        names = list(opened.described.variables.space.names)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["trial", "standing", "value", "seconds", "finished", *names, "reason"])
+        for row in rows:
+            cells = [row.number, row.standing, row.value, row.seconds, row.finished]
+            writer.writerow([*cells, *(row.params.get(name) for name in names), row.reason])
+    else:
+        print(f"{'trial':>6}  {'standing':<9}  {'value':>12}  {'time':>12}  settings")
+        for row in rows:
+            seconds = clock(row.seconds) if row.seconds is not None else "-"
+            said = f"  ({plain(row.reason)})" if row.reason else ""
+            print(f"{row.number:>6}  {row.standing:<9}  {number(row.value):>12}  {seconds:>12}  "
+                  f"{settings(row.params)}{said}")  # fmt: skip
+    return 0
+
+
+def _relevance(arguments: argparse.Namespace) -> int:
+    from carbo.errors import DataError
+
+    opened = _open(arguments)
+    found = opened.relevance()
+    if found is None:
+        raise DataError(f"study {opened.name!r}: expected two evaluations or more, got fewer; let the tuner run on")
+    if arguments.json:
+        shares = {name: share._asdict() for name, share in found.variables.items()}
+        print(json.dumps({"study": opened.name, "variables": shares, "orders": found.orders}, indent=2))
+    else:
+        print(found)
+    return 0

@@ -1,0 +1,183 @@
+"""carbo tune: optimise any external command."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from carbo.cli.arguments import count
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+    from carbo.tune.study_file import StudyFile
+    from carbo.tune.summary import Summary
+
+EXAMPLES = """examples:
+  carbo init study.toml                  write a study file to begin with
+  carbo tune study.toml --dry-run        what would be run
+  carbo tune study.toml                  run it; Ctrl-C stops, the same command goes on
+  carbo tune study.toml --workers 4 --budget 200
+  carbo tune study.toml --storage 'postgresql://me@db/tuning'   the same on every machine
+  carbo tune study.toml --json >summary.json
+
+exit codes: 0 done, 2 wrong input, 130 interrupted"""
+
+
+def add(commands: Commands) -> None:
+    """carbo tune and its options."""
+    tune = commands.add_parser(
+        "tune",
+        help="optimise any external command",
+        description="Runs the command of a study file again and again, each time with the settings that promise most, "
+        "and keeps every value in a database. Stopping, even kill -9, loses no finished evaluation.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tune.add_argument("file", type=Path, metavar="FILE", help="the study file (TOML)")
+    tune.add_argument("--budget", type=count, help="evaluations in all, those before included")
+    tune.add_argument("--workers", type=count, help="evaluations at the same time, of this process")
+    tune.add_argument("--storage", metavar="URL", help="database URL or SQLite file, instead of the file's")
+    tune.add_argument("--extend", action="store_true", help="go on with a study file whose changes are compatible")
+    tune.add_argument("--dry-run", action="store_true", help="show the study and one command, and run nothing")
+    tune.add_argument("--json", action="store_true", help="print the summary as JSON")
+    tune.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    file = _loaded(arguments)
+    if arguments.dry_run:
+        print(json.dumps(_resolved(file), indent=2) if arguments.json else _readable(file))
+        return 0
+    summary = _tuned(file, arguments.extend)
+    print(json.dumps(summary.as_json(), indent=2) if arguments.json else summary)
+    return 130 if summary.interrupted else 0
+
+
+def _loaded(arguments: argparse.Namespace) -> StudyFile:
+    from carbo.tune.evaluate import check_program
+    from carbo.tune.study_file import load
+
+    file = load(arguments.file, arguments.storage)
+    check_program(file)
+    changed = {key: getattr(arguments, key) for key in ("budget", "workers") if getattr(arguments, key) is not None}
+    return dataclasses.replace(file, plan=dataclasses.replace(file.plan, **changed))
+
+
+def _tuned(file: StudyFile, extend: bool) -> Summary:
+    from carbo.tune.display import display
+    from carbo.tune.insight import Insight
+    from carbo.tune.loop import Tuner
+    from carbo.tune.session import open_session
+    from carbo.tune.storage import explained
+    from carbo.tune.summary import Summary
+
+    with _signals():
+        session = open_session(file, extend)
+        shown = display(file, Insight(session.sampler, session.study))
+        tuner = Tuner(session, shown.say)
+        if session.fresh:
+            shown.say("the study file has changed and no evaluation had succeeded: the study begins anew")
+        interrupted, ended = False, "interrupted"
+        try:
+            with explained(file.storage), shown.open():
+                shown.update(tuner.snapshot())
+                ended = tuner.run(lambda: _update(shown, tuner))
+                shown.update(tuner.snapshot())
+        except KeyboardInterrupt:
+            interrupted = True
+        with explained(file.storage):
+            now = tuner.snapshot()
+    return Summary(file, ended, interrupted, now.rows, len(now.mine), now.seconds)
+
+
+def _update(shown: Any, tuner: Any) -> None:
+    """Draw what is known; a database that is away is the workers' to wait for."""
+    import optuna
+    import sqlalchemy
+
+    with contextlib.suppress(optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError):
+        shown.update(tuner.snapshot())
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+# ---------------------------------------------------------------- --dry-run
+
+
+def _example(file: StudyFile) -> str:
+    """The command of the first starting point, or of the first permitted one."""
+    import numpy as np
+
+    from carbo.tune.evaluate import shown
+
+    row = file.space.random_rows(np.random.default_rng(file.plan.seed or 0), 1)[0]
+    return shown(file.command, file.flags, file.starts[0] if file.starts else file.space.decode(row))
+
+
+def _resolved(file: StudyFile) -> dict[str, Any]:
+    from carbo.tune.agreement import description
+    from carbo.tune.storage import masked
+
+    plan = dataclasses.asdict(file.plan)
+    plan["deadline"] = plan["deadline"] if plan["deadline"] is None else str(plan["deadline"])
+    return {
+        "study": file.name,
+        "storage": masked(file.storage),
+        **plan,
+        **description(file),
+        "starts": list(file.starts),
+        "points": file.space.cardinality,
+        "example": _example(file),
+    }
+
+
+def _readable(file: StudyFile) -> str:
+    from carbo.tune.storage import masked
+
+    plan = file.plan
+    limits = [f"{plan.budget} evaluations"] if plan.budget else []
+    limits += [f"deadline {plan.deadline}"] if plan.deadline else []
+    limits += [f"time-out {plan.timeout:g} s"] if plan.timeout else ["no time-out"]
+    limits += [f"{plan.repeats} runs each, {plan.aggregate}"] if plan.repeats > 1 else []
+    reading = f"{file.value.reader} of {file.value.file.text if file.value.file else file.value.stream}"
+    lines = [
+        f"study        {file.name}: {file.direction} {reading if file.value.reader != 'wall-time' else 'wall time'}",
+        f"storage      {masked(file.storage)}",
+        f"plan         {', '.join(limits)}; {plan.workers} at a time; preset {plan.preset}",
+        f"variables    {file.space.dim}, {file.space.cardinality:,} combinations",
+    ]
+    for name, variable in file.space.variables.items():
+        lines.append(f"  {name:<18} {type(variable).__name__.lower():<12} {_choices(variable.choices)}")
+    lines += [f"constraint   {text}" for text in file.variables.constraints]
+    lines += [f"starts       {len(file.starts)}"] if file.starts else []
+    return "\n".join([*lines, f"for example  {_example(file)}"])
+
+
+def _choices(choices: tuple[Any, ...]) -> str:
+    from carbo.tune.text import spelled
+
+    words = [repr(c) if isinstance(c, str) else spelled(c) for c in choices]
+    return ", ".join(words if len(words) <= 8 else [*words[:4], "...", words[-1]])

@@ -1,0 +1,196 @@
+"""What a tuner shows while it works: a live page on a terminal, plain lines elsewhere. Progress goes to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from carbo.tune.insight import Insight
+from carbo.tune.loop import Snapshot
+from carbo.tune.records import Record, best, count
+from carbo.tune.storage import masked
+from carbo.tune.study_file import StudyFile
+from carbo.tune.text import clock, number, plain, settings
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+    from rich.table import Table
+
+LAST = 8
+"""Evaluations shown."""
+MATTER = 8
+"""Variables shown."""
+
+
+def remaining(file: StudyFile, now: Snapshot) -> float | None:
+    """Seconds to go, from the pace of all tuners since this one began; None while nobody can tell."""
+    guesses = [] if now.left is None else [now.left]
+    done, budget = count(now.rows), file.plan.budget
+    if budget is not None and done > now.before:
+        guesses.append(now.seconds / (done - now.before) * max(0, budget - done))
+    return min(guesses) if guesses else None
+
+
+class Plain:
+    """One line an evaluation."""
+
+    def __init__(self, file: StudyFile, stream: TextIO | None = None) -> None:
+        self._file, self._stream = file, stream or sys.stderr
+        self._told = 0
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        yield
+
+    def say(self, text: str) -> None:
+        self._stream.write(f"carbo: {plain(text)}\n")
+        self._stream.flush()
+
+    def update(self, now: Snapshot) -> None:
+        leader = best(now.rows, self._file.direction)
+        for row in now.mine[self._told :]:
+            done, budget = count(now.rows), self._file.plan.budget
+            progress = f"{done}/{budget}" if budget else f"{done}"
+            top = f"best {number(leader.value)}" if leader else "nothing yet"
+            self._stream.write(f"[{progress}] trial {row.number}: {outcome(row)}; {top}; {settings(row.params)}\n")
+        self._told = len(now.mine)
+        self._stream.flush()
+
+
+class Page:
+    """A page that is drawn anew, with rich."""
+
+    def __init__(self, file: StudyFile, insight: Insight) -> None:
+        from rich.console import Console
+
+        self._file, self._insight = file, insight
+        self._console = Console(stderr=True)
+        self._live: Live | None = None
+        self._notes: list[str] = []
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        from rich.live import Live
+
+        with Live(console=self._console, auto_refresh=False, transient=True) as self._live:
+            yield
+
+    def say(self, text: str) -> None:
+        self._notes = [*self._notes[-2:], plain(text)]
+
+    def update(self, now: Snapshot) -> None:
+        assert self._live is not None
+        self._insight.consider(now)
+        self._live.update(self.page(now), refresh=True)
+
+    def page(self, now: Snapshot) -> RenderableType:
+        from rich.console import Group
+        from rich.text import Text
+
+        leader = best(now.rows, self._file.direction)
+        parts: list[RenderableType] = [
+            Text(f"{self._file.name}  {self._file.direction}  {masked(self._file.storage)}", style="dim"),
+            self._progress(now),
+            self._best(now.rows, leader),
+            self._last(now, leader),
+            *self._matter(),
+            *(Text(f"! {note}", style="yellow") for note in self._notes),
+            Text("Ctrl-C stops; the same command goes on from there", style="dim"),
+        ]
+        return Group(*parts)
+
+    def _progress(self, now: Snapshot) -> RenderableType:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        done, budget = count(now.rows), self._file.plan.budget
+        left = remaining(self._file, now)
+        counts = [f"{count(now.rows, ('running',))} running", f"{count(now.rows, ('failed',))} failed"]
+        words = f" {done}/{budget} " if budget else f" {done} evaluations "
+        words += f" {clock(now.seconds)} so far" + (f", {clock(left)} left" if left is not None else "")
+        bar = ProgressBar(
+            total=budget or max(now.seconds + (now.left or 1), 1), completed=done if budget else now.seconds, width=30
+        )
+        row = Table.grid(padding=(0, 1))
+        row.add_row(bar, Text(words), Text(", ".join(counts), style="dim"))
+        return row
+
+    def _best(self, rows: Sequence[Record], leader: Record | None) -> RenderableType:
+        from rich.text import Text
+
+        if leader is None:
+            return Text("best so far: nothing yet", style="bold")
+        later = count(row for row in rows if row.number > leader.number)
+        text = Text(f"best so far: {number(leader.value)}", style="bold green")
+        text.append(f"  trial {leader.number}, {later} evaluations ago\n", style="dim")
+        text.append(f"  {settings(leader.params)}", style="default not bold")
+        return text
+
+    def _last(self, now: Snapshot, leader: Record | None) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, padding=(0, 2, 0, 0), title="last evaluations", title_justify="left", title_style="")
+        for heading in ("trial", "value", "time"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("where it differs from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
+        running = [row for row in now.rows if row.standing == "running"][-LAST:]
+        finished = [row for row in now.rows if row.standing in ("done", "failed")]
+        finished.sort(key=lambda row: row.finished or "")
+        for row in (*running[::-1], *finished[-LAST:][::-1]):
+            style = {"failed": "red", "running": "cyan"}.get(row.standing, "")
+            told = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
+            seconds = "" if row.seconds is None else clock(row.seconds)
+            value = number(row.value) if row.standing == "done" else row.standing
+            table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, told)))
+        return table
+
+    def _matter(self) -> list[RenderableType]:
+        from rich.table import Table
+        from rich.text import Text
+
+        shares = self._insight.shares
+        if not shares:
+            return []
+        table = Table(
+            box=None,
+            padding=(0, 2, 0, 0),
+            title="which variables matter",
+            title_justify="left",
+            title_style="",
+            show_header=False,
+        )
+        for name, share in list(shares.items())[:MATTER]:
+            table.add_row(Text(name), Text(f"{share:.2f}"), Text("█" * round(30 * min(share, 1.0)), style="blue"))
+        return [table]
+
+
+def outcome(row: Record) -> str:
+    """Value and time of an evaluation, or why it failed."""
+    if row.standing == "failed":
+        return f"failed: {plain(row.reason or '')}"
+    return number(row.value) + (f" ({clock(row.seconds)})" if row.seconds is not None else "")
+
+
+def difference(row: Record, leader: Record | None) -> str:
+    """The settings that differ from the best's."""
+    if leader is None:
+        return settings(row.params)
+    if leader.number == row.number:
+        return "the best"
+    differing: Mapping[str, Any] = {
+        name: value for name, value in row.params.items() if leader.params.get(name) != value
+    }
+    return settings(differing)
+
+
+def display(file: StudyFile, insight: Insight) -> Plain | Page:
+    """A page where stderr is a terminal and rich is installed; lines elsewhere."""
+    if sys.stderr.isatty():
+        with contextlib.suppress(ImportError):
+            return Page(file, insight)
+    return Plain(file)

@@ -1,0 +1,209 @@
+"""Where a study lives: a database that Optuna keeps. Opening it, hiding its password, one process at a time.
+
+Optuna is imported where it is used, so that the rest of the command line works without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from carbo.tune.errors import StudyError
+
+if TYPE_CHECKING:
+    import optuna
+    from sqlalchemy.engine import URL
+
+INSTALL = "pip install 'carbo[tune]'"
+LOCK = 0x6361_7262_6F  # "carbo"
+"""The advisory lock that tuners on one PostgreSQL server take while they set a study up."""
+BUSY = 20.0
+"""Seconds that SQLite waits for another process's transaction."""
+GRACE = 3
+"""Heartbeats that may be missed."""
+SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
+
+
+def need_optuna() -> None:
+    """StudyError where the package optuna is not installed."""
+    try:
+        import optuna
+    except ImportError:
+        raise StudyError(f"tuning: expected the package optuna, got none; {INSTALL}") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's remarks: heartbeats are experimental there, and ours beat outside of Study.optimize."""
+    import optuna
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Heartbeat of storage is supposed to be used with")
+        warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+        yield
+
+
+def masked(url: str) -> str:
+    """The URL without its secrets, fit to be shown."""
+    try:
+        parsed = _parsed(url)
+    except StudyError:
+        return re.sub(r"//[^@/]*@", "//***@", url)
+    query = {name: "***" if SECRET.search(name) else value for name, value in parsed.query.items()}
+    return parsed.set(query=query).render_as_string(hide_password=True)
+
+
+def _parsed(url: str) -> URL:
+    need_optuna()
+    import sqlalchemy
+
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        hidden = re.sub(r"//[^@/]*@", "//***@", url)
+        raise StudyError(
+            f"storage {hidden!r}: expected a database URL or the path of an SQLite file, got neither; "
+            "as in postgresql://user@host/database or sqlite:///study.db"
+        ) from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    return parsed
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of an SQLite URL; None for other databases."""
+    parsed = _parsed(url)
+    return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
+
+
+StaleTrial = Callable[["optuna.Study", "optuna.trial.FrozenTrial"], None]
+
+
+def open_storage(
+    url: str, heartbeat: int | None = None, stale: StaleTrial | None = None, create: bool = False
+) -> optuna.storages.RDBStorage:
+    """The storage of a URL. `stale` is called with each trial whose worker stopped beating.
+
+    StudyError when the database cannot be reached, is locked, damaged, or (unless `create`) absent.
+    """
+    need_optuna()
+    import optuna
+
+    file = sqlite_file(url)
+    if file is not None and not create and not file.is_file():
+        raise StudyError(f"storage {masked(url)}: expected a database, got no such file; `carbo tune` makes it")
+    options: dict[str, Any] = {"skip_table_creation": not create, "engine_kwargs": _engine_options(file is not None)}
+    if heartbeat is not None:
+        options |= {"heartbeat_interval": heartbeat, "grace_period": GRACE * heartbeat}
+        new = hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")  # Optuna 4.9 renamed it
+        options["heartbeat_stale_trial_callback" if new else "failed_trial_callback"] = stale
+    with explained(url), quiet():
+        if file is not None and create:
+            _prepare(file)
+        # Optuna formats the URL as a template.
+        text = _parsed(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
+        storage = optuna.storages.RDBStorage(text, **options)
+        if file is not None:
+            _hasten(storage)
+        storage.get_all_studies()
+        return storage
+
+
+def _prepare(file: Path) -> None:
+    """A write-ahead log, which the file remembers: Optuna stores a trial in dozens of small transactions."""
+    with contextlib.closing(sqlite3.connect(file, timeout=BUSY)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _hasten(storage: optuna.storages.RDBStorage) -> None:
+    """Leave it to `sync` to wait for the disk. What is committed survives the end of any process all the same."""
+    import sqlalchemy
+
+    def connected(connection: sqlite3.Connection, _: object) -> None:
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    sqlalchemy.event.listen(storage.engine, "connect", connected)
+    storage.engine.dispose()
+
+
+def sync(storage: optuna.storages.RDBStorage) -> None:
+    """Make what has been committed safe from the loss of power too. Other databases do that at every commit."""
+    import sqlalchemy
+
+    if storage.engine.dialect.name == "sqlite":
+        with storage.engine.connect() as connection:
+            connection.execute(sqlalchemy.text("PRAGMA wal_checkpoint(PASSIVE)"))
+
+
+def _engine_options(sqlite: bool) -> dict[str, Any]:
+    if sqlite:
+        return {"connect_args": {"timeout": BUSY}}
+    return {"pool_pre_ping": True}  # the server may have been restarted since
+
+
+@contextlib.contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Errors of the database as StudyError: one line, without secrets."""
+    import optuna
+    import sqlalchemy
+
+    try:
+        yield
+    except ImportError:
+        driver = "postgres" if "postgres" in url.partition("://")[0] else "tune"
+        raise StudyError(
+            f"storage {masked(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
+        ) from None
+    except (sqlite3.Error, sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
+        raise StudyError(f"storage {masked(url)}: {_reason(error)}") from None
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong and the way out, from the innermost error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    said = str(getattr(error, "orig", None) or error).strip().splitlines()
+    first = next((line for line in said if line.strip()), type(error).__name__)
+    known = {
+        "no such table": ("a database with a study, got one without", "`carbo tune` makes the study"),
+        "does not exist": ("a database with a study, got one without", "check the name, or `carbo tune` first"),
+        "not a database": ("an SQLite database, got a file that is none", "name another file, or move it away"),
+        "malformed": ("a sound database, got a damaged one", "restore it from a copy, or move it away"),
+        "locked": ("a free database, got one locked by another program", "end that program and try again"),
+        "unable to open": ("a file that can be opened, got an error", "check the directory and its permissions"),
+        "readonly": ("a database that can be written, got a read-only one", "check the permissions"),
+    }
+    for sign, (expected, way_out) in known.items():
+        if sign in first:
+            return f"expected {expected} ({first}); {way_out}"
+    return f"expected a database that can be used, got: {first}; check that it runs and that the URL is right"
+
+
+@contextlib.contextmanager
+def exclusive(url: str, file: Path) -> Iterator[None]:
+    """One tuner at a time: on PostgreSQL by an advisory lock, on one machine by a lock of the study file."""
+    import fcntl
+
+    import sqlalchemy
+
+    parsed = _parsed(url)
+    if parsed.get_backend_name() != "postgresql":
+        with file.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+        return
+    with explained(url):
+        database = sqlalchemy.create_engine(parsed, poolclass=sqlalchemy.pool.NullPool)
+        connection = database.connect()
+        connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(sqlalchemy.exc.SQLAlchemyError):
+            connection.close()

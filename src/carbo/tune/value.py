@@ -1,0 +1,103 @@
+"""The value of a run, read from what it printed. EvaluationFailed says why there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from carbo.tune.errors import EvaluationFailed
+
+NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d.]*\d)|(?<![\w])[-+]?(?:nan|inf(?:inity)?)(?!\w)",
+    re.IGNORECASE,
+)
+"""A number that does not begin inside a word ("p99" has none) and its unit, if any, left out ("3.5s" is 3.5)."""
+GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+"""1,234: one number to some, two to others."""
+SHOWN = 60
+
+
+def last_number(text: str) -> float:
+    """The last number in the text; nan and inf count, and are refused later."""
+    found = _last(NUMBER, text)
+    if found is None:
+        raise EvaluationFailed(f"expected a number in the output, got {_end(text)}")
+    for grouped in GROUPED.finditer(text, text.rfind("\n", 0, found.start()) + 1):
+        if grouped.start() <= found.start() < grouped.end():
+            raise EvaluationFailed(
+                f"expected a plain number, got {grouped.group()!r}, which may be one number or several; "
+                "print it without commas or read it with a regex"
+            )
+    return float(found.group())
+
+
+def matched(text: str, pattern: str) -> float:
+    """The group of the last match of a pattern."""
+    found = _last(re.compile(pattern, re.MULTILINE), text)
+    if found is None:
+        raise EvaluationFailed(f"expected output that matches {pattern!r}, got {_end(text)}")
+    return _float(found.group(1), f"the group of {pattern!r}")
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(iter(deque(pattern.finditer(text), maxlen=1)), None)
+
+
+def json_field(text: str, path: str) -> float:
+    """A field like results.0.time of the JSON that the output is, or that its last JSON line is."""
+    value = _document(text)
+    for step in path.split(".") if path else []:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and re.fullmatch(r"-?\d+", step) and -len(value) <= int(step) < len(value):
+            value = value[int(step)]
+        else:
+            held = f"the keys {', '.join(value)[:SHOWN]}" if isinstance(value, dict) else f"{value!r:.{SHOWN}}"
+            raise EvaluationFailed(f"expected a field {path!r} in the JSON output, got {held} at {step!r}")
+    return _float(value, f"the field {path!r}")
+
+
+def _document(text: str) -> Any:
+    for candidate in (text, *reversed(text.splitlines())):
+        if candidate.strip()[:1] in ("{", "["):
+            try:
+                return json.loads(candidate)
+            except (ValueError, RecursionError):
+                continue
+    raise EvaluationFailed(f"expected JSON in the output, got {_end(text)}")
+
+
+def _float(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise EvaluationFailed(f"expected a number as {what}, got {value!r:.{SHOWN}}")
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise EvaluationFailed(f"expected a number as {what}, got {value!r:.{SHOWN}}") from None
+
+
+def finite(value: float) -> float:
+    """The value itself; nan and infinities are failures."""
+    if not math.isfinite(value):
+        raise EvaluationFailed(f"expected a finite value, got {value}")
+    return value
+
+
+COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+}
+"""What repeats come to."""
+
+
+def _end(text: str) -> str:
+    """What the output ended with, short."""
+    last = text.strip().splitlines()[-1:] or [""]
+    return repr(last[0][-SHOWN:]) if last[0] else "nothing"

@@ -1,0 +1,548 @@
+"""The tuner on SQLite: budgets, failures, resuming, rescue; counted by what the commands themselves write down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carbo.tune import desk as desk_module
+from carbo.tune import patience as patience_module
+from carbo.tune import rescue as rescue_module
+from carbo.tune import storage as storage_module
+from carbo.tune.desk import Desk
+from carbo.tune.errors import StudyError
+from carbo.tune.evaluate import Evaluated
+from carbo.tune.loop import Tuner
+from carbo.tune.patience import Patience
+from carbo.tune.processes import Owner, marked
+from carbo.tune.records import RUN, count
+from carbo.tune.session import Session, open_session
+from carbo.tune.storage import masked, quiet
+from carbo.tune.study_file import load
+from tests.tuning import LOG, ended, line, log, rows, start, tuned, until, write
+
+VALUE = LOG + "echo value $(( $1 * $3 ))\n"
+
+
+def standings(session: Session) -> list[str]:
+    return [row.standing for row in rows(session)]
+
+
+# ---------------------------------------------------------------- to the end
+
+
+def test_a_study_runs_to_its_budget_and_every_value_is_the_commands_own(tmp_path: Path) -> None:
+    why, session = tuned(write(tmp_path, VALUE, "budget = 12\nworkers = 3"))
+    assert why == "the budget is used up"
+    found = rows(session)
+    assert [row.standing for row in found] == ["done"] * 12
+    assert all(row.value == row.params["a"] * row.params["d"] for row in found)
+    assert log(tmp_path) == dict.fromkeys(map(line, found), 1)
+    assert [row.number for row in found] == list(range(12))
+
+
+def test_constraints_hold_and_known_points_come_first(tmp_path: Path) -> None:
+    starts = "".join(f"[[start]]\na = {a}\nb = 'y'\nc = true\nd = 9\n" for a in (7, 3, 7))
+    path = write(tmp_path, VALUE, 'budget = 15\nconstraints = ["a < d", "c or b != \'x\'"]', starts)
+    _, session = tuned(path)
+    found = rows(session)
+    assert [row.params["a"] for row in found[:2]] == [7, 3]
+    assert all(row.params["a"] < row.params["d"] for row in found)
+    assert all(row.params["c"] or row.params["b"] != "x" for row in found)
+    assert max(log(tmp_path).values()) == 1
+
+
+def test_starting_again_goes_on_where_it_stood(tmp_path: Path) -> None:
+    starts = "[[start]]\na = 1\nb = 'y'\nc = true\nd = 9\n"
+    path = write(tmp_path, VALUE, "budget = 4", starts)
+    tuned(path)
+    before = log(tmp_path)
+    why, session = tuned(path)
+    assert (why, log(tmp_path)) == ("the budget is used up", before)
+    path.write_text(path.read_text().replace("budget = 4", "budget = 7"))
+    _, session = tuned(path)
+    assert len(log(tmp_path)) == sum(log(tmp_path).values()) == 7
+    assert standings(session) == ["done"] * 7
+
+
+def test_the_model_is_asked_and_finds_the_best_of_a_small_space(tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, "budget = 20\nseed = 0")
+    path.write_text(path.read_text().replace("initial = 1000000", "initial = 6"))
+    _, session = tuned(path)
+    values = [row.value for row in rows(session) if row.value is not None]
+    assert min(values[6:]) < min(values[:6])
+
+
+def test_failures_count_are_told_with_their_reason_and_not_repeated(tmp_path: Path) -> None:
+    script = (
+        LOG + 'if [ "$2" = x ]; then echo broken >&2; exit 4; fi\nif [ "$2" = y ]; then echo none; else echo 1; fi\n'
+    )
+    _, session = tuned(write(tmp_path, script, "budget = 30\ngive_up = 0"))
+    found = rows(session)
+    assert len(found) == 30
+    assert max(log(tmp_path).values()) == 1
+    for row in found:
+        if row.params["b"] == "x":
+            assert (row.standing, row.reason) == ("failed", "exit code 4; stderr ends: broken")
+        elif row.params["b"] == "y":
+            assert (row.standing, row.reason) == ("failed", "expected a number in the output, got 'none'")
+        else:
+            assert (row.standing, row.value) == ("done", 1.0)
+
+
+def test_a_run_that_takes_too_long_is_a_failure(tmp_path: Path) -> None:
+    script = 'if [ "$4" = -c ]; then exec sleep 600; fi\necho 1\n'
+    starts = "".join(f"[[start]]\na = 1\nb = 'y'\nc = {flag}\nd = 9\n" for flag in ("true", "false"))
+    _, session = tuned(write(tmp_path, script, 'budget = 2\ntimeout = "5s"\nworkers = 2', starts))
+    assert [(row.standing, row.reason) for row in rows(session)] == [("failed", "timed out after 5 s"), ("done", None)]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo hello\n", "expected a number in the output, got 'hello'"),
+        ("echo loss nan\n", "expected a finite value, got nan"),
+        ("exit 9\n", "exit code 9"),
+    ],
+)
+def test_when_nothing_succeeds_the_reason_is_told_and_nothing_more_is_tried(
+    tmp_path: Path, script: str, said: str
+) -> None:
+    path = write(tmp_path, LOG + script, "budget = 50\ngive_up = 3")
+    with pytest.raises(StudyError) as refused:
+        tuned(path)
+    assert said in str(refused.value)
+    assert "try it by hand: /bin/sh run.sh" in str(refused.value)
+    assert sum(log(tmp_path).values()) == 3
+
+
+def test_a_space_that_is_used_up_ends_the_study(tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, 'budget = 50\nworkers = 2\nconstraints = ["a == 2", "d < 3"]')
+    why, session = tuned(path)
+    assert why == "every permitted point has been evaluated"
+    assert count(rows(session)) == len(log(tmp_path)) == sum(log(tmp_path).values()) == 2 * 3 * 2
+
+
+def test_a_space_of_one_point_is_evaluated_once(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nbudget = 9\n[command]\nrun = ["/bin/sh", "-c", "echo x >>log; echo {a}"]\n'
+        '[variables.a]\nkind = "ordinal"\nchoices = [3]\n'
+    )
+    why, session = tuned(path)
+    assert why == "every permitted point has been evaluated"
+    assert log(tmp_path) == {"x": 1}
+    assert [row.value for row in rows(session)] == [3.0]
+
+
+def test_no_evaluation_begins_after_the_deadline(tmp_path: Path) -> None:
+    why, _ = tuned(write(tmp_path, VALUE, "deadline = 2020-01-01T00:00:00Z"))
+    assert why == "the deadline has come"
+    assert not log(tmp_path)
+
+
+def test_workers_evaluate_at_the_same_time(tmp_path: Path) -> None:
+    """Each run waits until three others are there: with fewer than four at a time none would ever end."""
+    script = 'touch "here-$$"\nwhile [ "$(ls | grep -c here-)" -lt 4 ]; do sleep 0.01; done\necho 1\n'
+    _, session = tuned(write(tmp_path, script, 'budget = 4\nworkers = 4\ntimeout = "60s"'))
+    assert standings(session) == ["done"] * 4
+
+
+def test_repeats_and_times_are_kept(tmp_path: Path) -> None:
+    script = "echo 1 >>count\nwc -l <count\n"
+    _, session = tuned(write(tmp_path, script, "budget = 1\nrepeats = 3\naggregate = 'max'"))
+    (row,) = rows(session)
+    assert row.value == 3.0
+    assert row.seconds is not None
+    assert row.seconds > 0
+
+
+# ---------------------------------------------------------------- interruptions
+
+HANG = LOG + 'touch "up-$$"\nwhile [ ! -e gate ]; do sleep 0.02; done\necho $(( $1 * $3 ))\n'
+"""Ends only when the gate is open; log lines are written when it begins."""
+
+
+def up(folder: Path) -> list[int]:
+    return [int(path.name.removeprefix("up-")) for path in folder.glob("up-*")]
+
+
+def gone(pids: list[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_ends_all_runs_hands_their_points_back_and_tells(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, HANG, "budget = 3\nworkers = 2")
+    process = start(["tune", "study.toml", "--json"], tmp_path)
+    until(lambda: len(up(tmp_path)) == 2)
+    pids = up(tmp_path)
+    process.send_signal(number)
+    printed = ended(process)
+    assert process.returncode == 130, printed
+    summary = json.loads(printed[printed.index("{") :])
+    assert (summary["interrupted"], summary["evaluations"], summary["best"]) == (True, 0, None)
+    assert gone(pids)
+    assert "Traceback" not in printed
+
+    before = log(tmp_path)
+    (tmp_path / "gate").touch()
+    _, session = tuned(tmp_path / "study.toml")
+    found = rows(session)
+    assert sorted(row.standing for row in found) == ["abandoned"] * 2 + ["done"] * 3
+    assert {line(row) for row in found if row.standing == "abandoned"} == set(before)
+    assert log(tmp_path) == {line(row): 2 if line(row) in before else 1 for row in found}  # begun again, not lost
+
+
+def test_kill_9_loses_no_finished_evaluation_and_repeats_none(tmp_path: Path) -> None:
+    """Six evaluations end, two hang; the tuner is killed; what goes on runs the two again and the six never."""
+    script = 'n=$(ls | grep -c begun-)\ntouch "begun-$$"\n' + LOG
+    script += 'if [ "$n" -ge 6 ]; then touch "up-$$"; while [ ! -e gate ]; do sleep 0.02; done; fi\n'
+    script += 'echo "$1 $2 $3 $4" >>ends\necho $(( $1 * $3 ))\n'
+    path = write(tmp_path, script, "budget = 10\nworkers = 2")
+    process = start(["tune", "study.toml"], tmp_path)
+    until(lambda: len(up(tmp_path)) == 2)
+    pids = up(tmp_path)
+    hanging = set((tmp_path / "log").read_text().splitlines()) - set((tmp_path / "ends").read_text().splitlines())
+    with contextlib.closing(open_reader(path)) as reader:
+        until(lambda: reader.finished() == 6)
+    process.kill()
+    process.communicate(timeout=60)
+    assert not gone(pids)  # kill -9 leaves them behind
+
+    begun = log(tmp_path)
+    session = open_session(load(path))
+    tuner = Tuner(session, lambda _: None)
+    opened = threading.Event()
+
+    def watch() -> None:
+        if gone(pids) and not opened.is_set():  # what was left has been ended before its point is tried again
+            opened.set()
+            (tmp_path / "gate").touch()
+
+    assert tuner.run(watch, every=0.05) == "the budget is used up"
+    assert opened.is_set()
+    done = [row for row in rows(session) if row.standing == "done"]
+    assert len(done) == 10
+    assert (tmp_path / "ends").read_text().splitlines().__len__() == 10
+    assert len(set((tmp_path / "ends").read_text().splitlines())) == 10
+    assert {text: n for text, n in log(tmp_path).items() if n > 1} == dict.fromkeys(hanging, 2)
+    assert hanging <= {line(row) for row in done}
+    assert len(begun) == 8
+
+
+class open_reader:  # noqa: N801
+    """A second connection to the database of a study, as an onlooker has it."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(f"file:{path.with_suffix('.db')}?mode=ro", uri=True)
+
+    def finished(self) -> int:
+        (number,) = self._connection.execute("SELECT count(*) FROM trials WHERE state = 'COMPLETE'").fetchone()
+        return int(number)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+# ---------------------------------------------------------------- rescue
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    opened = open_session(load(write(tmp_path, VALUE, "budget = 3")))
+    with quiet():
+        yield opened
+
+
+def desk_of(session: Session) -> Desk:
+    return Desk(session, Patience(session.file.storage, threading.Event(), lambda _: None))
+
+
+def age(session: Session, seconds: int) -> None:
+    """Make all heartbeats so much older."""
+    with contextlib.closing(sqlite3.connect(session.file.path.with_suffix(".db"))) as connection, connection:
+        connection.execute("UPDATE trial_heartbeats SET heartbeat = datetime(heartbeat, ?)", (f"-{seconds} seconds",))
+
+
+def elsewhere(session: Session, number: int) -> None:
+    """Let a trial have been started on another machine."""
+    trial_id = session.trial_id(number)
+    owner = ["another machine", 1, "1"]
+    session.storage.set_trial_user_attr(trial_id, RUN, {"owner": owner, "mark": "none"})
+
+
+def test_a_worker_of_another_machine_is_dead_when_its_heartbeat_stops(session: Session) -> None:
+    lost = desk_of(session).next()
+    assert lost is not None
+    elsewhere(session, lost.number)
+    mine = desk_of(session)
+    other = mine.next()
+    assert other is not None
+    assert other.params != lost.params  # it may still be alive
+    age(session, 3 * session.file.plan.heartbeat + 5)
+    mine.beat()  # mine goes on beating
+    again = mine.next()
+    assert again is not None
+    assert again.params == lost.params
+    assert standings(session) == ["abandoned", "running", "running"]
+
+
+def test_a_value_that_comes_after_its_trial_was_taken_over_is_left_out(session: Session) -> None:
+    slow = desk_of(session)
+    lost = slow.next()
+    assert lost is not None
+    elsewhere(session, lost.number)
+    age(session, 1000)
+    again = desk_of(session).next()
+    assert again is not None
+    assert again.params == lost.params
+    assert slow.finish(lost, Evaluated(1.0, [1.0], 0.1)) is False
+    assert standings(session) == ["abandoned", "running"]
+
+
+def test_a_value_whose_receipt_was_lost_may_be_told_again(session: Session) -> None:
+    desk = desk_of(session)
+    done = desk.next()
+    assert done is not None
+    assert desk.finish(done, Evaluated(1.5, [1.5], 0.1)) is True
+    assert desk.finish(done, Evaluated(1.5, [1.5], 0.1)) is True
+    assert desk.fail(done, "no") is False
+    assert [(row.standing, row.value) for row in rows(session)] == [("done", 1.5)]
+
+
+def test_a_worker_that_died_before_its_first_heartbeat_is_found_too(session: Session) -> None:
+    session.study.ask()  # and dies here
+    desk = desk_of(session)
+    assert desk.next() is not None  # it may be alive and slow
+    age(session, 1000)
+    desk.beat()
+    assert desk.next() is not None
+    assert standings(session) == ["abandoned", "running", "running"]
+
+
+def test_a_dead_process_of_this_machine_is_known_at_once(session: Session) -> None:
+    lost = desk_of(session).next()
+    assert lost is not None
+    dead = Owner.this()._replace(started="1")
+    session.storage.set_trial_user_attr(lost.trial_id, RUN, {"owner": list(dead), "mark": lost.mark})
+    again = desk_of(session).next()
+    assert again is not None
+    assert again.params == lost.params
+    assert marked(lost.mark) == []
+
+
+def test_a_point_that_takes_down_its_workers_is_given_up(session: Session) -> None:
+    first = None
+    for death in range(rescue_module.MAX_DEATHS + 2):
+        desk = desk_of(session)
+        given = desk.next()
+        assert given is not None
+        first = first or given.params
+        assert (given.params == first) == (death <= rescue_module.MAX_DEATHS)
+        dead = Owner.this()._replace(started="1")
+        session.storage.set_trial_user_attr(given.trial_id, RUN, {"owner": list(dead), "mark": "none"})
+
+
+def test_handing_back_is_no_death(session: Session) -> None:
+    desk = desk_of(session)
+    params = []
+    for _ in range(rescue_module.MAX_DEATHS + 3):
+        given = desk.next()
+        assert given is not None
+        params.append(given.params)
+        desk.hand_back(given)
+    assert all(each == params[0] for each in params)
+
+
+def test_tuners_that_ask_at_the_same_moment_keep_the_budget(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All believe that there is room, as when each looked before any had asked."""
+    monkeypatch.setattr(Desk, "_is_full", lambda *_: False)
+    given = [desk_of(session).next() for _ in range(6)]
+    assert [each is not None for each in given] == [True] * 3 + [False] * 3
+    assert count(rows(session), ("running",)) == 3
+
+
+def test_without_the_check_the_budget_would_be_overrun(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Desk, "_is_full", lambda *_: False)
+    monkeypatch.setattr(Desk, "_admitted", lambda *_: True)
+    assert sum(desk_of(session).next() is not None for _ in range(6)) == 6
+
+
+def test_while_the_budget_is_under_way_elsewhere_there_is_nothing_to_do(session: Session) -> None:
+    first, second = desk_of(session), desk_of(session)
+    given = [first.next() for _ in range(3)]
+    assert None not in given
+    assert second.next() is None
+    assert second.over is None
+
+
+# ---------------------------------------------------------------- storages
+
+
+def test_a_database_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    import optuna
+
+    monkeypatch.setattr(patience_module, "FIRST_PAUSE", 0.001)
+    said: list[str] = []
+    answers: list[Any] = [
+        optuna.exceptions.StorageInternalError("away"),
+        optuna.exceptions.StorageInternalError("away"),
+        7,
+    ]
+
+    def ask() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return int(answer)
+
+    assert Patience("sqlite:///x.db", threading.Event(), said.append)(ask) == 7
+    assert len(said) == 1
+    assert "waiting for it" in said[0]
+
+
+def test_a_database_that_stays_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import optuna
+
+    monkeypatch.setattr(patience_module, "LIMIT", 0.0)
+
+    def ask() -> int:
+        raise optuna.exceptions.StorageInternalError("away")
+
+    with pytest.raises(StudyError, match=r"storage sqlite:///x\.db: expected a database that can be used, got: away"):
+        Patience("sqlite:///x.db", threading.Event(), lambda _: None)(ask)
+
+
+def test_a_file_that_is_no_database_a_locked_one_and_a_missing_folder_are_one_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, VALUE)
+    (tmp_path / "study.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(StudyError, match=r"study\.db: expected an SQLite database, got a file that is none"):
+        open_session(load(path))
+    with pytest.raises(StudyError, match="unable to open"):
+        open_session(load(path, storage=str(tmp_path / "no" / "x.db")))
+    (tmp_path / "study.db").unlink()
+    open_session(load(path))
+    monkeypatch.setattr(storage_module, "BUSY", 0.01)
+    with contextlib.closing(sqlite3.connect(tmp_path / "study.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StudyError, match="expected a free database, got one locked by another program"):
+            open_session(load(path))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:hunter2@host/db", "postgresql+psycopg://me:***@host/db"),
+        ("postgresql://host/db?user=me&password=hunter2", "postgresql+psycopg://host/db?user=me&password=***"),
+        ("mysql://me:hunter2@host:3/db", "mysql://me:***@host:3/db"),
+        ("nonsense://me:hunter2@[host/db", "nonsense://***@[host/db"),
+        ("sqlite:////tmp/x.db", "sqlite:////tmp/x.db"),
+    ],
+)
+def test_no_password_is_ever_shown(url: str, shown: str) -> None:
+    assert masked(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://me:hunter2@127.0.0.1:1/db", "expected a database that can be used"),
+        ("nonsense://me:hunter2@host/db", "expected a database"),
+        ("postgresql://me:hunter2@[host/db", "expected a database URL"),
+    ],
+)
+def test_a_database_that_is_not_there_is_one_line_without_its_password(tmp_path: Path, url: str, said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        open_session(load(write(tmp_path, VALUE), storage=url))
+    assert said in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_study_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    import optuna
+
+    path = write(tmp_path, VALUE)
+    study = optuna.create_study(storage=load(path).storage, study_name="study")
+    study.add_trial(optuna.create_trial(value=1.0))
+    with pytest.raises(StudyError, match="expected one made by `carbo tune`, got one of another program"):
+        open_session(load(path))
+
+
+# ---------------------------------------------------------------- changed study files
+
+
+def test_a_changed_file_is_refused_and_extended_when_meant(tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, "budget = 3")
+    tuned(path)
+    path.write_text(path.read_text().replace("high = 9", "high = 12").replace("budget = 3", "budget = 6"))
+    with pytest.raises(StudyError, match=r"variables\.d\.high: was 9, is 12; undo that, or pass --extend"):
+        tuned(path)
+    _, session = tuned(path, extend=True)
+    assert standings(session) == ["done"] * 6
+    _, session = tuned(path)  # agreed upon from now on
+    path.write_text(path.read_text().replace('"x", "y", "z"', '"x", "y"'))
+    with pytest.raises(StudyError, match=r"variables\.b\.choices: was \[.*\], is \[.*\]; undo that, or give the study"):
+        tuned(path, extend=True)
+
+
+def test_points_queued_before_a_new_constraint_are_dropped(tmp_path: Path) -> None:
+    starts = "[[start]]\na = 8\nb = 'y'\nc = true\nd = 9\n[[start]]\na = 2\nb = 'y'\nc = true\nd = 9\n"
+    path = write(tmp_path, VALUE, "budget = 1", starts)
+    path.write_text(path.read_text().replace("budget = 1", "budget = 1\nconstraints = ['a > 1']"))
+    tuned(path)
+    text = (
+        path.read_text().replace("budget = 1", "budget = 4").replace("'a > 1'", "'a > 3'").replace("a = 2\n", "a = 4\n")
+    )
+    path.write_text(text)
+    _, session = tuned(path, extend=True)
+    done = [row for row in rows(session) if row.standing == "done"]
+    assert len(done) == 4
+    assert all(row.params["a"] > 3 for row in done)
+    assert standings(session).count("abandoned") == 1
+
+
+def test_a_study_without_a_success_may_be_corrected_and_begins_anew(tmp_path: Path) -> None:
+    path = write(tmp_path, "echo no\n", "budget = 4\ngive_up = 2")
+    with pytest.raises(StudyError, match="2 failures out of 2"):
+        tuned(path)
+    path.write_text(path.read_text().replace('"{c}"]', '"{c}", "--"]'))
+    (tmp_path / "run.sh").write_text("echo 1\n")
+    _, session = tuned(path)
+    assert session.fresh
+    assert standings(session) == ["done"] * 4
+
+
+def test_an_error_in_one_thread_ends_all_and_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, VALUE, "budget = 9\nworkers = 3")
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(desk_module, "_suggest", fails)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        tuned(path)
+    assert threading.active_count() == 1
+
+
+def test_the_same_seed_gives_the_same_study(tmp_path: Path) -> None:
+    found = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        _, session = tuned(write(tmp_path / folder, VALUE, "budget = 6\nseed = 3"))
+        found.append([row.params for row in rows(session)])
+    assert found[0] == found[1]

@@ -1,0 +1,105 @@
+"""What the tests of the tuner share: small studies on small scripts, run in this process or as a user runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from carbo.tune.loop import Tuner
+from carbo.tune.records import Record, records
+from carbo.tune.session import Session, open_session
+from carbo.tune.study_file import load
+
+VARIABLES = """
+[variables.a]
+kind = "ordinal"
+choices = [1, 2, 3, 4, 5, 6, 7, 8]
+[variables.b]
+kind = "categorical"
+choices = ["x", "y", "z"]
+[variables.c]
+kind = "binary"
+flag = "-c"
+[variables.d]
+kind = "integer"
+low = 1
+high = 9
+[settings]
+samples = 2
+burn_in = 2
+random_starts = 50
+spray_starts = 5
+climbers = 2
+initial = 1000000
+"""
+"""432 points; suggestions are random and cheap."""
+LOG = 'echo "$1 $2 $3 $4" >>log\n'
+"""The command itself says what it evaluated: one line each, by an append that the system makes in one piece."""
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for something that can be observed; fail when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def write(folder: Path, script: str, study: str = "budget = 5", more: str = "") -> Path:
+    """A study of a shell script: $1 is a, $2 is b, $3 is d, $4 is -c or missing."""
+    (folder / "run.sh").write_text(script)
+    path = folder / "study.toml"
+    path.write_text(
+        f'[study]\n{study}\n[command]\nrun = ["/bin/sh", "run.sh", "{{a}}", "{{b}}", "{{d}}", "{{c}}"]\n{VARIABLES}\n{more}'
+    )
+    return path
+
+
+def tuned(path: Path, **options: Any) -> tuple[str, Session]:
+    """Run a study file in this process, to its end."""
+    session = open_session(load(path), **options)
+    return Tuner(session, lambda _: None).run(lambda: None, every=0.05), session
+
+
+def rows(session: Session) -> list[Record]:
+    return records(session.study.get_trials(deepcopy=False))
+
+
+def log(folder: Path) -> Counter[str]:
+    """How often each point was evaluated, as the command itself has written down."""
+    path = folder / "log"
+    return Counter(path.read_text().splitlines()) if path.exists() else Counter()
+
+
+def line(row: Record) -> str:
+    """What a row's evaluation has written into the log."""
+    params = row.params
+    return f"{params['a']} {params['b']} {params['d']} {'-c' if params['c'] else ''}"
+
+
+def start(arguments: Sequence[str], folder: Path, **env: str) -> subprocess.Popen[str]:
+    """The command line, as a user starts it; stdout and stderr in one."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "carbo", *arguments],
+        cwd=folder,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], seconds: float = 120.0) -> str:
+    """Wait for the end and return what was printed."""
+    try:
+        return process.communicate(timeout=seconds)[0]
+    finally:
+        process.kill()
+        process.wait()
