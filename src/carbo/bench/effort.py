@@ -65,7 +65,7 @@ def steps_of_mean(results: Results, form: str) -> Table:
 
 
 def seconds(results: Results, form: str) -> Table:
-    """Median time of a suggestion, over all suggestions of all runs."""
+    """Median processor time of a suggestion, over all suggestions of all runs."""
 
     def cell(column: Column, version: Version) -> Cell:
         found = list(results.of(column.problem, form, version).values())
@@ -76,7 +76,7 @@ def seconds(results: Results, form: str) -> Table:
         return Cell(f"{middle:.2g}" if middle >= 1e-3 else "<0.001", middle, None, len(found))
 
     columns = all_columns(results, form)
-    return Table("seconds", form, f"Seconds a suggestion, {form}: median", tuple(c.short for c in columns),
+    return Table("seconds", form, f"Seconds of processor time a suggestion, {form}: median", tuple(c.short for c in columns),
                  grid(results, columns, cell), (), _keys(columns))  # fmt: skip
 
 

@@ -48,7 +48,9 @@ class Record:
     values: Floats
     """(n,)"""
     seconds: Floats
-    """(n - initial,): time of each suggestion, tell and ask together, evaluations left out."""
+    """(n - initial,): processor time of each suggestion, tell and ask together, evaluations left out; a busy machine
+    does not count against a method.
+    """
     versions: dict[str, str]
     revision: str
     machine: dict[str, Any]

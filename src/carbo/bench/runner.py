@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 
@@ -37,10 +37,10 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     seconds, told = [], 0
     while len(trail.values) < task.budget:
         progress(len(trail.values), min(trail.values))
-        began = perf_counter()
+        began = process_time()
         _tell(strategy, trail, told)
         row = strategy.ask()
-        seconds.append(perf_counter() - began)
+        seconds.append(process_time() - began)
         told = len(trail.values)
         trail.evaluate(_checked(row, problem, task.method))
     return Record(
