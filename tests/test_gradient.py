@@ -274,7 +274,8 @@ def test_memory_nobody_wrote_to_never_takes_part(monkeypatch: pytest.MonkeyPatch
 
     def dirty(*args: Any, **kwargs: Any) -> Any:
         out = empty(*args, **kwargs)
-        out.fill(1.7e308)
+        if out.dtype == np.float64:
+            out.fill(1.7e308)
         return out
 
     monkeypatch.setattr(np, "empty", dirty)
@@ -365,7 +366,7 @@ def test_tables_between_observed_levels_and_their_changes(kind: str, seed: int, 
 def test_a_table_that_has_but_its_slowest_mode_left_does_not_change() -> None:
     (spectrum,) = Space({"x": Integer(0, 9)}).spectra()
     other = gradient._other(0, spectrum, np.arange(10))
-    np.testing.assert_array_equal(other.change(20.0), np.zeros((10, 10)))
+    np.testing.assert_array_equal(other.change(5.7), np.zeros((10, 10)))
 
 
 # -- slopes of priors ------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from carbo.tune.value import finite, json_field, last_number, matched
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc, as Linux has it")
 
 
-def python(code: str, *arguments: str, timeout: float | None = 60.0, **env: str) -> Job:
+def python(code: str, *arguments: str, timeout: float | None = 600.0, **env: str) -> Job:
     return Job([sys.executable, "-c", code, *arguments], Path.cwd(), env, timeout)
 
 
@@ -33,7 +33,7 @@ def run(code: str, *arguments: str, **options: Any) -> Output:
     return Runner().run(python(code, *arguments, **options))
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Wait for something that can be observed; fail when it does not come."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -43,7 +44,7 @@ LOG = 'echo "$1 $2 $3 $4" >>log\n'
 """The command itself says what it evaluated: one line each, by an append that the system makes in one piece."""
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Wait for something that can be observed; fail when it does not come."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -55,16 +56,15 @@ def write(folder: Path, script: str, study: str = "budget = 5", more: str = "") 
     """A study of a shell script: $1 is a, $2 is b, $3 is d, $4 is -c or missing."""
     (folder / "run.sh").write_text(script)
     path = folder / "study.toml"
-    path.write_text(
-        f'[study]\n{study}\n[command]\nrun = ["/bin/sh", "run.sh", "{{a}}", "{{b}}", "{{d}}", "{{c}}"]\n{VARIABLES}\n{more}'
-    )
+    command = 'run = ["/bin/sh", "run.sh", "{a}", "{b}", "{d}", "{c}"]'
+    path.write_text(f"[study]\n{study}\n[command]\n{command}\n{VARIABLES}\n{more}")
     return path
 
 
-def tuned(path: Path, **options: Any) -> tuple[str, Session]:
-    """Run a study file in this process, to its end."""
-    session = open_session(load(path), **options)
-    return Tuner(session, lambda _: None).run(lambda: None, every=0.05), session
+def tuned(path: Path, **options: Any) -> tuple[str, list[Record]]:
+    """Run a study file in this process, to its end: why it ended, and what the study holds."""
+    with contextlib.closing(open_session(load(path), **options)) as session:
+        return Tuner(session, lambda _: None).run(lambda: None, every=0.05), rows(session)
 
 
 def rows(session: Session) -> list[Record]:
@@ -96,7 +96,7 @@ def start(arguments: Sequence[str], folder: Path, **env: str) -> subprocess.Pope
     )
 
 
-def ended(process: subprocess.Popen[str], seconds: float = 120.0) -> str:
+def ended(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
     """Wait for the end and return what was printed."""
     try:
         return process.communicate(timeout=seconds)[0]

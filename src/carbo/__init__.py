@@ -23,10 +23,14 @@ from carbo.variables import Binary, Categorical, Float, Integer, Ordinal
 
 if TYPE_CHECKING:
     from carbo.optuna_sampler import CarboSampler as CarboSampler
+    from carbo.ray_searcher import CarboSearcher as CarboSearcher
 
 __version__ = version("carbo")
 
-_OPTIONAL = {"CarboSampler": ("carbo.optuna_sampler", "optuna", "tune")}
+_OPTIONAL = {
+    "CarboSampler": ("carbo.optuna_sampler", "optuna", "tune"),
+    "CarboSearcher": ("carbo.ray_searcher", "ray", "ray"),
+}
 """Names that need another package: the module, that package, and the extra that installs it."""
 
 

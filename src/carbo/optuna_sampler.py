@@ -278,8 +278,8 @@ class CarboSampler(BaseSampler):
         if self._settings.replicate:
             return
         self._warn_once("exhausted", (
-            f"Every permitted point ({engine.space.cardinality} combinations) has been evaluated or is under way: the "
-            f"study stops, and trial {trial.number} repeats a point. replicate=True goes on with repeats."
+            f"Every permitted one of the {engine.space.cardinality} combinations has been evaluated or is under way: "
+            f"the study stops, and trial {trial.number} repeats a point. replicate=True goes on with repeats."
         ))  # fmt: skip
         with contextlib.suppress(RuntimeError):  # outside study.optimize there is nothing to stop
             study.stop()

@@ -83,7 +83,7 @@ def verdict(trial: FrozenTrial) -> Verdict:
 
 def _value(trial: FrozenTrial) -> float | None:
     if trial.values is not None:
-        return trial.values[0]
+        return float(trial.values[0])
     return None if trial.last_step is None else trial.intermediate_values[trial.last_step]
 
 

@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def add(commands: Commands) -> None:
     """The three commands and their options."""
     best = _command(commands, "best", "the best evaluation so far, its settings and its command")
     best.add_argument("--command", action="store_true", help="print the command line alone")
-    best.set_defaults(run=_best)
+    best.set_defaults(run=_with(_best))
     trials = _command(commands, "trials", "all evaluations, as a table, CSV or JSON")
     trials.add_argument("--csv", action="store_true", help="as CSV, a column for each variable")
-    trials.set_defaults(run=_trials)
+    trials.set_defaults(run=_with(_trials))
     relevance = _command(commands, "relevance", "which variables matter, as the model sees it")
-    relevance.set_defaults(run=_relevance)
+    relevance.set_defaults(run=_with(_relevance))
 
 
 def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParser:
@@ -56,18 +57,24 @@ def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParse
     return made
 
 
-def _open(arguments: argparse.Namespace) -> Opened:
-    from carbo.tune.opened import open_study
+def _with(show: Callable[[argparse.Namespace, Opened], None]) -> Callable[[argparse.Namespace], int]:
+    """A command that opens the study, shows something of it, and closes it."""
 
-    return open_study(arguments.study, arguments.name, arguments.storage)
+    def run(arguments: argparse.Namespace) -> int:
+        from carbo.tune.opened import open_study
+
+        with open_study(arguments.study, arguments.name, arguments.storage) as opened:
+            show(arguments, opened)
+        return 0
+
+    return run
 
 
-def _best(arguments: argparse.Namespace) -> int:
+def _best(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.tune.evaluate import shown
     from carbo.tune.records import count, need_best
     from carbo.tune.text import number, spelled
 
-    opened = _open(arguments)
     rows = opened.rows()
     leader = need_best(rows, opened.described.direction, f"study {opened.name!r}")
     command = shown(opened.described.command, opened.described.variables.flags, leader.params, leader.number)
@@ -83,13 +90,11 @@ def _best(arguments: argparse.Namespace) -> int:
         for name, value in leader.params.items():
             print(f"  {name:<{width}}  {spelled(value)}")
         print(f"command: {command}")
-    return 0
 
 
-def _trials(arguments: argparse.Namespace) -> int:
+def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.tune.text import clock, number, plain, settings
 
-    opened = _open(arguments)
     rows = opened.rows()
     if arguments.json:
         print(json.dumps([row.as_json() for row in rows], indent=2))
@@ -107,13 +112,11 @@ def _trials(arguments: argparse.Namespace) -> int:
             said = f"  ({plain(row.reason)})" if row.reason else ""
             print(f"{row.number:>6}  {row.standing:<9}  {number(row.value):>12}  {seconds:>12}  "
                   f"{settings(row.params)}{said}")  # fmt: skip
-    return 0
 
 
-def _relevance(arguments: argparse.Namespace) -> int:
+def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.errors import DataError
 
-    opened = _open(arguments)
     found = opened.relevance()
     if found is None:
         raise DataError(f"study {opened.name!r}: expected two evaluations or more, got fewer; let the tuner run on")
@@ -122,4 +125,3 @@ def _relevance(arguments: argparse.Namespace) -> int:
         print(json.dumps({"study": opened.name, "variables": shares, "orders": found.orders}, indent=2))
     else:
         print(found)
-    return 0

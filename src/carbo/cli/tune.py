@@ -78,8 +78,7 @@ def _tuned(file: StudyFile, extend: bool) -> Summary:
     from carbo.tune.storage import explained
     from carbo.tune.summary import Summary
 
-    with _signals():
-        session = open_session(file, extend)
+    with _signals(), contextlib.closing(open_session(file, extend)) as session:
         shown = display(file, Insight(session.sampler, session.study))
         tuner = Tuner(session, shown.say)
         if session.fresh:

@@ -59,11 +59,13 @@ class Desk:
             self._judge(trials)
             if self.over is not None or self._is_full(trials):
                 return None
-            trial = self._patiently(self._session.study.ask)
+            trial, mark = self._patiently(self._session.study.ask), uuid.uuid4().hex
             trial_id = self._out[trial.number] = self._patiently(lambda: self._session.trial_id(trial.number))
+            # In this order: see rescue about a trial that has the second without the first.
             self._patiently(lambda: self._session.storage.record_heartbeat(trial_id))
+            self._patiently(lambda: trial.set_user_attr(RUN, run_attribute(mark)))
             if self._patiently(lambda: self._admitted(trial.number)):
-                return self._filled(trial, trial_id)
+                return self._filled(trial, trial_id, mark)
             self._drop(trial.number, requeue=True)
             return None
 
@@ -91,17 +93,15 @@ class Desk:
         below = (row for row in records(self._trials()) if row.number < number)
         return budget is None or count(below, TAKEN) < budget
 
-    def _filled(self, trial: Trial, trial_id: int) -> Assignment | None:
+    def _filled(self, trial: Trial, trial_id: int, mark: str) -> Assignment | None:
         """The trial with its params; None, and no trial any more, when nothing new is left or they are not permitted.
 
         Params that were queued may not be permitted any more, after an extension of the study.
         """
         from carbo.optuna_trials import REPEAT
 
-        mark = uuid.uuid4().hex
         for name, distribution in (self._session.sampler.distributions or {}).items():
             self._patiently(lambda n=name, d=distribution: _suggest(trial, n, d))  # type: ignore[misc]
-        self._patiently(lambda: trial.set_user_attr(RUN, run_attribute(mark)))
         frozen = self._patiently(lambda: self._session.storage.get_trial(trial_id))
         if REPEAT in frozen.system_attrs:
             self.over = USED_UP

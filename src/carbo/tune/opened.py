@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from carbo.tune.agreement import DESCRIPTION, Described, read_description
 from carbo.tune.errors import StudyError
 from carbo.tune.insight import relevance
 from carbo.tune.records import Record, records
-from carbo.tune.storage import explained, masked, need_optuna, open_storage
+from carbo.tune.storage import close, explained, masked, need_optuna, open_storage
 from carbo.tune.study_file import load, storage_url
 from carbo.tune.table import meant
 
@@ -50,13 +52,21 @@ def where(given: str, name: str | None, storage: str | None) -> tuple[str, str |
     return storage_url(given, Path.cwd()), name
 
 
-def open_study(given: str, name: str | None = None, storage: str | None = None) -> Opened:
+@contextlib.contextmanager
+def open_study(given: str, name: str | None = None, storage: str | None = None) -> Iterator[Opened]:
     """The study of a study file, or of a storage that holds one (or several: `name` says which)."""
     need_optuna()
-    import optuna
-
     url, wanted = where(given, name, storage)
     kept = open_storage(url)
+    try:
+        yield _opened(url, kept, wanted)
+    finally:
+        close(kept)
+
+
+def _opened(url: str, kept: optuna.storages.RDBStorage, wanted: str | None) -> Opened:
+    import optuna
+
     with explained(url):
         names = [study.study_name for study in kept.get_all_studies()]
         if wanted is None and len(names) == 1:

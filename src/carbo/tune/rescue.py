@@ -2,7 +2,8 @@
 
 Three ways tell that a worker is dead. Its heartbeat stopped (Optuna's mechanism, works from any machine). Its process
 is gone, seen by a tuner under the same kernel, which need not wait for the heartbeat. Or it died before its first
-heartbeat: then the first tuner that sees such a trial beats once for it, so that it can go stale like any other.
+heartbeat, when the trial does not say either whose it is: then the first tuner that sees such a trial beats once for
+it, so that it can go stale like any other.
 """
 
 from __future__ import annotations

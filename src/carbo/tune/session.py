@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from carbo.tune.agreement import DESCRIPTION, changes, description, disagreement
 from carbo.tune.errors import StudyError
 from carbo.tune.records import RUN, standing
 from carbo.tune.rescue import owner_of, requeue
-from carbo.tune.storage import exclusive, explained, need_optuna, open_storage, quiet
+from carbo.tune.storage import close, exclusive, explained, need_optuna, open_storage, quiet
 from carbo.tune.study_file import StudyFile
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ class Session:
     fresh: bool
     """Whether evaluations of an earlier file were dropped, for none had succeeded."""
 
-    @property
+    def close(self) -> None:
+        """Give the database connections back. Nothing is lost without it."""
+        close(self.storage)
+
+    @cached_property
     def study_id(self) -> int:
         return self.storage.get_study_id_from_name(self.study.study_name)
 
@@ -46,15 +51,23 @@ def open_session(file: StudyFile, extend: bool = False) -> Session:
     sampler = CarboSampler(search_space=file.space, preset=plan.preset, settings=dict(plan.settings), seed=plan.seed)
     with exclusive(file.storage, file.path):
         storage = open_storage(file.storage, plan.heartbeat, requeue, create=True)
-        with explained(file.storage), quiet():
-            study = _found_or_made(file, storage, sampler)
-            fresh = _agreed(file, study, extend)
-            if fresh:
-                storage.delete_study(storage.get_study_id_from_name(file.name))
-                study = _found_or_made(file, storage, sampler)
-            study.set_user_attr(DESCRIPTION, description(file))
-            for params in file.starts:
-                study.enqueue_trial(params, skip_if_exists=True)
+        try:
+            with explained(file.storage), quiet():
+                return _set_up(file, storage, sampler, extend)
+        except BaseException:
+            close(storage)
+            raise
+
+
+def _set_up(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: CarboSampler, extend: bool) -> Session:
+    study = _found_or_made(file, storage, sampler)
+    fresh = _agreed(file, study, extend)
+    if fresh:
+        storage.delete_study(storage.get_study_id_from_name(file.name))
+        study = _found_or_made(file, storage, sampler)
+    study.set_user_attr(DESCRIPTION, description(file))
+    for params in file.starts:
+        study.enqueue_trial(params, skip_if_exists=True)
     return Session(file, study, storage, sampler, fresh)
 
 

@@ -56,7 +56,7 @@ def masked(url: str) -> str:
     except StudyError:
         return re.sub(r"//[^@/]*@", "//***@", url)
     query = {name: "***" if SECRET.search(name) else value for name, value in parsed.query.items()}
-    return parsed.set(query=query).render_as_string(hide_password=True)
+    return parsed.set(query=query).render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
 
 
 def _parsed(url: str) -> URL:
@@ -98,7 +98,10 @@ def open_storage(
     file = sqlite_file(url)
     if file is not None and not create and not file.is_file():
         raise StudyError(f"storage {masked(url)}: expected a database, got no such file; `carbo tune` makes it")
-    options: dict[str, Any] = {"skip_table_creation": not create, "engine_kwargs": _engine_options(file is not None)}
+    options: dict[str, Any] = {
+        "skip_table_creation": not create,
+        "engine_kwargs": _engine_options(file is not None, create),
+    }
     if heartbeat is not None:
         options |= {"heartbeat_interval": heartbeat, "grace_period": GRACE * heartbeat}
         new = hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")  # Optuna 4.9 renamed it
@@ -112,7 +115,13 @@ def open_storage(
         if file is not None:
             _hasten(storage)
         storage.get_all_studies()
-        return storage
+    return storage
+
+
+def close(storage: optuna.storages.RDBStorage) -> None:
+    """Give all connections of a storage back."""
+    storage.remove_session()
+    storage.engine.dispose()
 
 
 def _prepare(file: Path) -> None:
@@ -141,10 +150,14 @@ def sync(storage: optuna.storages.RDBStorage) -> None:
             connection.execute(sqlalchemy.text("PRAGMA wal_checkpoint(PASSIVE)"))
 
 
-def _engine_options(sqlite: bool) -> dict[str, Any]:
-    if sqlite:
-        return {"connect_args": {"timeout": BUSY}}
-    return {"pool_pre_ping": True}  # the server may have been restarted since
+def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
+    """`stay`: keep connections open between uses."""
+    import sqlalchemy
+
+    options: dict[str, Any] = {"connect_args": {"timeout": BUSY}} if sqlite else {}
+    if not stay:
+        return options | {"poolclass": sqlalchemy.pool.NullPool}
+    return options | {"pool_pre_ping": True}  # the server may have been restarted since
 
 
 @contextlib.contextmanager

@@ -1,0 +1,3 @@
+from carbo import CarboSampler
+
+__all__ = ["CarboSampler"]

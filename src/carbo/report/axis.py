@@ -1,0 +1,100 @@
+"""Axes: from values to places on a line, with ticks at round numbers.
+
+Places are percentages of the line's length, so that a chart needs no size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo.report.figures import figure
+
+ROBUST = 10
+"""Values from which on a few that are far off may be cut."""
+FAR = 3.0
+"""Ranges of the better part of values, beyond it, from which on a value is far off."""
+
+
+class Axis(NamedTuple):
+    """A line from `low` to `high`; `log`: places go by the logarithm."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """0 at low to 100 at high; values beyond are put at the end."""
+        unit = max(abs(self.low), abs(self.high))  # differences of the largest floats would overflow
+        at, low, high = (math.log(v) if self.log else v / unit for v in (value, self.low, self.high))
+        return 100.0 * min(max((at - low) / (high - low), 0.0), 1.0)
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+def linear(low: float, high: float, whole: bool = False, most: int = 6) -> Axis:
+    """From at most `low` to at least `high`, both at a tick unless `whole`, an axis of whole numbers."""
+    if low == high:
+        margin = abs(low) / 10 or 1.0
+        low, high = (low - 1, high + 1) if whole else (low - margin, high + margin)
+    step = _step(high / most - low / most, whole)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    count = last - first
+    ticks = [(first + k) * step for k in range(count + 1)]
+    if not all(map(math.isfinite, ticks)):
+        return Axis(low, high, (low, high), (figure(low, 3), figure(high, 3)))
+    if whole:
+        ticks = [t for t in ticks if low <= t <= high]
+        return Axis(low, high, tuple(ticks), tuple(figure(t) for t in ticks))
+    return Axis(ticks[0], ticks[-1], tuple(ticks), tuple(_label(t, step) for t in ticks))
+
+
+def _step(rough: float, whole: bool) -> float:
+    """1, 2 or 5 times a power of ten, not below `rough`."""
+    power = 10.0 ** math.floor(math.log10(max(rough, 1e-307)))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+    return max(1.0, step) if whole else step
+
+
+def _label(tick: float, step: float) -> str:
+    """With the digits that tell neighbouring ticks apart."""
+    if abs(tick) < step / 2:
+        return "0"
+    digits = math.floor(math.log10(abs(tick))) - math.floor(math.log10(step)) + 1
+    return figure(float(f"{tick:.{max(digits, 1)}g}"), max(digits, 1))
+
+
+def logarithmic(low: float, high: float) -> Axis:
+    """Powers of ten that take in both, of seconds."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    last = max(last, first + 1)
+    ticks = tuple(10.0**k for k in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks, tuple(map(_seconds, ticks)), log=True)
+
+
+def _seconds(value: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size * 0.999:
+            return f"{figure(value / size, 3)} {unit}"
+    return f"{value:.0e} s"
+
+
+def sensible(values: Sequence[float], direction: str) -> tuple[float, float]:
+    """The range to draw: all values, but without those that are far off on the worse side."""
+    low, high = min(values), max(values)
+    if len(values) < ROBUST:
+        return low, high
+    sign = 1.0 if direction == "minimize" else -1.0
+    losses = np.sort(sign * np.asarray(values)) / (max(abs(low), abs(high)) or 1.0)
+    usual = np.quantile(losses, 0.8)
+    limit = losses[0] + (1 + FAR) * (usual - losses[0])
+    if usual == losses[0] or losses[-1] <= limit:
+        return low, high
+    kept = [v for v, loss in zip(sorted(values, key=lambda v: sign * v), losses, strict=True) if loss <= limit]
+    return min(kept), max(kept)

@@ -1,0 +1,62 @@
+"""Writing a page: as a whole or not at all, and over nothing but an older page."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from carbo.tune.errors import StudyError
+
+MARK = '<meta name="generator" content="carbo report'
+"""What tells a carbo report from other files; it stands in the first HEAD characters."""
+HEAD = 2_000
+
+
+def check(path: Path, force: bool = False) -> None:
+    """StudyError where a page cannot be written: no directory, or something else stands there, unless `force`."""
+    if path.is_dir():
+        raise StudyError(f"{path}: expected a file, got a directory; name a file in it, as in {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise StudyError(f"{path}: expected a directory to write into, got none; make {path.parent} first")
+    if path.exists() and not force and not is_report(path):
+        raise StudyError(f"{path}: expected nothing or an older carbo report, got another file; "
+                         "name another with --out, or pass --force to replace it")  # fmt: skip
+
+
+def is_report(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return MARK.encode() in file.read(HEAD)
+    except OSError:
+        return False
+
+
+def save(path: Path, text: str) -> Path:
+    """Write beside the path, then put it in place in one step. Returns the path. StudyError when that fails."""
+    target = path.resolve()
+    beside = None
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8", errors="replace"))
+            os.fchmod(file.fileno(), _mode(target))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)  # noqa: PTH105
+    except OSError as error:
+        raise StudyError(f"{path}: expected to write it, got: {error.strerror}; check the directory, or name another "
+                         "with --out") from None  # fmt: skip
+    finally:
+        if beside is not None:
+            Path(beside).unlink(missing_ok=True)
+    return path
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those that a new file gets."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

@@ -1,0 +1,88 @@
+"""What follows from the evaluations: the best, the start, the trail of the best so far, the settings at the top."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from carbo.report.evaluations import Evaluation
+from carbo.report.figures import exact
+
+
+def better(one: float, two: float, direction: str) -> bool:
+    return one < two if direction == "minimize" else one > two
+
+
+def done(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
+    """Evaluations with a value, and the value."""
+    return [(row, row.value) for row in rows if row.value is not None]
+
+
+def trail(rows: Sequence[Evaluation], direction: str) -> list[tuple[Evaluation, float]]:
+    """Each evaluation that was better than all before it, by number, and its value. The last is the best."""
+    found: list[tuple[Evaluation, float]] = []
+    for row, value in done(rows):
+        if not found or better(value, found[-1][1], direction):
+            found.append((row, value))
+    return found
+
+
+class Progress(NamedTuple):
+    """From the first success to the best."""
+
+    first: Evaluation
+    start: float
+    best: float
+
+    @property
+    def what(self) -> str:
+        """What the first success was."""
+        return "starting configuration" if self.first.queued else "first evaluation"
+
+    @property
+    def difference(self) -> float:
+        return self.best - self.start
+
+    @property
+    def relative(self) -> float | None:
+        """Change as a share of the start; None where the start is zero or the sign has changed."""
+        same_side = self.start * self.best > 0 or (self.best == 0 and self.start != 0)
+        return self.difference / abs(self.start) if same_side else None
+
+
+def progress(rows: Sequence[Evaluation], direction: str) -> Progress | None:
+    found = trail(rows, direction)
+    return Progress(found[0][0], found[0][1], found[-1][1]) if found else None
+
+
+class Setting(NamedTuple):
+    """Params, their best evaluation, and the values of all their evaluations."""
+
+    best: Evaluation
+    value: float
+    values: tuple[float, ...]
+
+
+def top(rows: Sequence[Evaluation], direction: str, count: int = 5) -> list[Setting]:
+    """The best distinct params, the best first; of equal ones the earlier."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    groups: dict[tuple[tuple[str, str], ...], list[tuple[Evaluation, float]]] = {}
+    for row, value in sorted(done(rows), key=lambda pair: sign * pair[1]):
+        key = tuple(sorted((name, exact(value)) for name, value in row.params.items()))
+        groups.setdefault(key, []).append((row, value))
+    first = list(groups.values())[:count]
+    return [Setting(group[0][0], group[0][1], tuple(value for _, value in group)) for group in first]
+
+
+def reasons(rows: Sequence[Evaluation]) -> list[tuple[str, int]]:
+    """Why evaluations failed, and how many, the most frequent first."""
+    said = (row.reason or "no reason was recorded" for row in rows if row.standing in ("failed", "pruned"))
+    return Counter(said).most_common()
+
+
+def duration(rows: Sequence[Evaluation]) -> float | None:
+    """Seconds from the first start to the last end."""
+    starts = [row.started for row in rows if row.started is not None and row.counts]
+    ends = [row.ended for row in rows if row.ended is not None and row.counts]
+    return max(0.0, (max(ends) - min(starts)).total_seconds()) if starts and ends else None
