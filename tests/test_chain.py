@@ -6,6 +6,7 @@ The law is tested as in `test_posterior`, by Geweke's (2004) exact variant, and 
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from carbo import Binary, Categorical, Integer, Optimizer, Space, chain, hamilto
 from carbo import graph as graphs
 from carbo.chain import Chain, Posterior, Tuning, draw, layout
 from carbo.conditional import Data, Hyper
-from carbo.errors import NumericalError
+from carbo.errors import NumericalError, StateError
 from carbo.graph import Floats, Graph, spectrum
 from carbo.hamiltonian import Place
 from carbo.kernel import Kernel, Orders, Scales
@@ -406,16 +407,16 @@ def test_trajectories_have_from_half_of_the_most_steps_to_all_of_them(
 
 @pytest.mark.parametrize("n", [3, 25])
 def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Aimed at 0.8; the mean over four chains of 60 samples lies within 0.15 of that, chance and aim taken together."""
+    """Aimed at 0.8; a step twice or half as long would be accepted less than half the time, or nearly always."""
     model, data = default(MIXED), some_data(MIXED, n)
     kept = []
-    for seed in range(4):
-        warm, _ = draw(np.random.default_rng(seed), None, model, data, Sampling(1, 60, leapfrogs=6))
+    for seed in range(3):
+        warm, _ = draw(np.random.default_rng(seed), None, model, data, Sampling(1, 60, leapfrogs=4))
         with monkeypatch.context() as patch:
             seen = Recorder(patch)
-            draw(np.random.default_rng(seed), warm, model, data, Sampling(60, leapfrogs=6))
+            draw(np.random.default_rng(seed), warm, model, data, Sampling(30, leapfrogs=4))
         kept += seen.chances
-    assert 0.65 < np.mean(kept) < 0.95
+    assert 0.6 < np.mean(kept) < 0.97
 
 
 # -- the chain goes on -----------------------------------------------------------------------------------------------
@@ -545,9 +546,11 @@ def test_a_chain_survives_hardly_any_burn_in(burn_in: int) -> None:
 def test_noise_is_raised_as_far_as_the_covariance_needs_it() -> None:
     """Equal rows, and a chain that comes with no noise to speak of."""
     priors = Priors(level="standard", noise="half-cauchy", beta="normal", noise_support=(-60.0, 5.0))
-    model, plain = Model(orders(MIXED), priors), some_data(MIXED, 1)
-    data = Data(np.tile(plain.X, (10, 1)), np.random.default_rng(0).normal(size=10))
+    model = Model(orders(MIXED), priors)
+    data = Data(np.zeros((10, 5), dtype=np.intp), np.random.default_rng(0).normal(size=10))
     h = initial(model, data)._replace(log_noise=-60.0)
+    density = Posterior(model, data, h)
+    assert density(density.layout.flat(h)) is None
     _, samples = draw(np.random.default_rng(0), Chain(h, tuned(model.kernel, 0.1)), model, data, SHORT)
     assert_sane(model, data, samples)
 
@@ -585,7 +588,7 @@ def test_the_posterior_finds_the_one_variable_that_matters() -> None:
 
 
 def some_space() -> Space:
-    return Space({"a": Binary(), "b": Categorical("uvwx"), "c": Integer(0, 6), "d": Binary(), "e": Categorical(["one"])})
+    return Space({"a": Binary(), "b": Categorical(list("uvwx")), "c": Integer(0, 6), "d": Binary(), "e": Categorical(["one"])})
 
 
 def value(params: dict[str, Any]) -> float | None:
@@ -594,12 +597,19 @@ def value(params: dict[str, Any]) -> float | None:
     return float((params["c"] - 3) ** 2 + 2.0 * params["a"] - ("uvwx".index(params["b"])) * params["d"])
 
 
-def told(evaluations: int) -> Optimizer:
+def told() -> Optimizer:
+    """After a few evaluations, some of which have failed: both chains are warm."""
     opt = Optimizer(some_space(), seed=3, preset="default", settings=CHEAP)
-    for _ in range(evaluations):
+    for _ in range(9):
         params = opt.ask()
         opt.tell(params, value(params))
     return opt
+
+
+@functools.cache
+def saved() -> str:
+    """Its state."""
+    return json.dumps(told().state(), allow_nan=False)
 
 
 def continued(opt: Optimizer, rounds: int) -> list[Any]:
@@ -611,23 +621,20 @@ def continued(opt: Optimizer, rounds: int) -> list[Any]:
 
 
 def test_tuning_survives_a_round_trip_through_a_saved_state() -> None:
-    opt = told(12)
-    text = json.dumps(opt.state(), allow_nan=False)
-    state = json.loads(text)
+    opt, state = told(), json.loads(saved())
     for key in ("chain", "failure_chain"):
         step, centre, variance = state[key]["tuning"]
         assert step > 0
         assert len(centre) == len(variance) == 4 + 1 + 3 + 1  # relevances, beta, signal variances, noise
     restored = Optimizer.from_state(some_space(), state)
-    assert json.dumps(restored.state()) == text
-    assert continued(restored, 4) == continued(opt, 4)
+    assert json.dumps(restored.state()) == saved()
+    assert continued(restored, 3) == continued(opt, 3)
 
 
 @pytest.mark.parametrize("change", ["step", "variance", "none"])
 def test_a_chain_restored_with_another_tuning_goes_another_way(change: str) -> None:
     """So that the round trip above cannot pass with the tuning left behind."""
-    opt = told(12)
-    state = json.loads(json.dumps(opt.state()))
+    opt, state = Optimizer.from_state(some_space(), json.loads(saved())), json.loads(saved())
     step, centre, variance = state["chain"]["tuning"]
     state["chain"]["tuning"] = {
         "step": [0.5 * step, centre, variance],
@@ -644,9 +651,7 @@ def test_a_chain_restored_with_another_tuning_goes_another_way(change: str) -> N
     "tuning", [[], [0.1], [0.1, [0.0], [1.0]], [-0.1, [0.0] * 9, [1.0] * 9], [0.1, [0.0] * 9, [0.0] * 9], "text", 5]
 )
 def test_a_damaged_tuning_is_refused(tuning: Any) -> None:
-    state = json.loads(json.dumps(told(8).state()))
+    state = json.loads(saved())
     state["chain"]["tuning"] = tuning
-    from carbo import StateError
-
     with pytest.raises(StateError, match="damaged"):
         Optimizer.from_state(some_space(), state)

@@ -12,7 +12,8 @@ import pytest
 import carbo
 
 ROOT = Path(carbo.__file__).parent
-DOORS = {"__init__", "__main__", "cli", "bench", "report", "optuna_sampler", "ray_searcher"}
+OPTUNA = {"optuna_arguments", "optuna_engine", "optuna_sampler", "optuna_space", "optuna_trials"}
+DOORS = {"__init__", "__main__", "cli", "bench", "report", "tune", "ray_searcher", "ray_space"} | OPTUNA
 """What may know the whole package and third parties; the rest is the core."""
 THIRD_PARTY = {"numpy", "scipy"}
 OPTIONAL = {"threads": {"threadpoolctl"}}

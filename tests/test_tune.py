@@ -7,7 +7,7 @@ import json
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from carbo.tune import desk as desk_module
 from carbo.tune import patience as patience_module
 from carbo.tune import rescue as rescue_module
 from carbo.tune import storage as storage_module
-from carbo.tune.desk import Desk
+from carbo.tune.desk import Assignment, Desk
 from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import Evaluated
 from carbo.tune.loop import Tuner
@@ -309,7 +309,7 @@ def test_a_value_whose_receipt_was_lost_may_be_told_again(session: Session) -> N
     assert done is not None
     assert desk.finish(done, Evaluated(1.5, [1.5], 0.1)) is True
     assert desk.finish(done, Evaluated(1.5, [1.5], 0.1)) is True
-    assert desk.fail(done, "no") is False
+    assert desk.fail(done, "no", 0.1) is False
     assert [(row.standing, row.value) for row in rows(session)] == [("done", 1.5)]
 
 
@@ -332,6 +332,43 @@ def test_a_dead_process_of_this_machine_is_known_at_once(session: Session) -> No
     assert again is not None
     assert again.params == lost.params
     assert marked(lost.mark) == []
+
+
+def lost(session: Session, monkeypatch: pytest.MonkeyPatch, tell: Callable[[Desk, Assignment], bool]) -> None:
+    """A worker that wrote its outcome down and died before it could tell."""
+
+    class Died(BaseException): ...
+
+    def die(*_: object) -> None:
+        raise Died
+
+    desk = desk_of(session)
+    done = desk.next()
+    assert done is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(session.study, "tell", die)
+        with pytest.raises(Died):
+            tell(desk, done)
+    dead = Owner.this()._replace(started="1")
+    session.storage.set_trial_user_attr(done.trial_id, RUN, {"owner": list(dead), "mark": "none"})
+
+
+def test_an_outcome_that_was_written_down_but_not_told_is_kept(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost(session, monkeypatch, lambda desk, done: desk.finish(done, Evaluated(7.5, [7.0, 8.0], 0.1)))
+    lost(session, monkeypatch, lambda desk, done: desk.fail(done, "why", 0.1))
+    assert desk_of(session).next() is not None
+    found = rows(session)
+    assert [(row.standing, row.value, row.reason) for row in found] == [
+        ("abandoned", None, None),
+        ("done", 7.5, None),
+        ("failed", None, "why"),
+        ("running", None, None),
+    ]
+    assert found[1].params == found[0].params
+    assert len({line(row) for row in found}) == 3
+    assert count(found) == 2
 
 
 def test_a_point_that_takes_down_its_workers_is_given_up(session: Session) -> None:
@@ -528,6 +565,18 @@ def test_an_error_in_one_thread_ends_all_and_is_raised(tmp_path: Path, monkeypat
     with pytest.raises(RuntimeError, match="a fault of ours"):
         tuned(path)
     assert threading.active_count() == 1
+
+
+def test_a_study_that_is_deleted_under_way_is_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, "budget = 200")
+    with contextlib.closing(open_session(load(path))) as session:
+
+        def watch() -> None:
+            if log(tmp_path) and "study" in {study.study_name for study in session.storage.get_all_studies()}:
+                session.storage.delete_study(session.study_id)
+
+        with pytest.raises(StudyError, match="it was deleted meanwhile"):
+            Tuner(session, lambda _: None).run(watch, every=0.01)
 
 
 def test_the_same_seed_gives_the_same_study(tmp_path: Path) -> None:

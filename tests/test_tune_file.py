@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from carbo.tune.arguments import Point, arguments, shell_line, template
 from carbo.tune.draft import EXAMPLE, Draft, text, toml, variable
 from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import check_program, shown
-from carbo.tune.study_file import StudyFile, loads
+from carbo.tune.study_file import STUDY_KEYS, StudyFile, loads
 from carbo.tune.table import locate
 from carbo.tune.text import clock, duration, settings
 
@@ -430,6 +431,16 @@ def test_the_example_and_any_draft_can_be_read_back() -> None:
     assert again.flags == {"b": ("", "-f x")}
     assert again.variables.constraints == ("c < 4",)
     assert (again.direction, again.value.reader) == ("maximize", "wall-time")
+
+
+def test_the_study_files_of_the_documents_are_right() -> None:
+    document = (Path(__file__).parent.parent / "docs" / "tune.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", document, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        read(block)
+    table = document[document.index("| `[study]` |") :]
+    assert all(f"`{key}`" in table for key in STUDY_KEYS)
 
 
 @pytest.mark.parametrize(

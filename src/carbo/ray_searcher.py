@@ -11,28 +11,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from carbo.errors import CarboError, DataError, SettingsError, SpaceError, SpaceExhausted, StateError
+from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
 from carbo.optimizer import Optimizer, as_value, generator, resolve
+from carbo.ray_space import Config, Domain, Points, of_config, of_space, ray_tune
 from carbo.settings import Settings
 from carbo.space import Params, Space
 from carbo.variables import DEFAULT_POINTS
 
-try:
-    from ray.tune import ResultGrid
-    from ray.tune.result import DEFAULT_METRIC
-    from ray.tune.search import Searcher
-
-    from carbo.ray_space import Config, Domain, Points, of_config, of_space
-except ImportError as error:  # also of what Ray Tune itself needs
-    raise CarboError(
-        f"carbo.CarboSearcher needs Ray Tune, which is not installed ({error}): pip install 'carbo[ray]'"
-    ) from None
+Searcher: Any = ray_tune("search").Searcher
+ResultGrid: Any = ray_tune("result_grid").ResultGrid
+DEFAULT_METRIC: str = ray_tune("result").DEFAULT_METRIC
 
 STATE_VERSION = 1
 _logger = logging.getLogger(__name__)
 
 
-class CarboSearcher(Searcher):
+class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are checked without Ray too
     """Bayesian optimisation of discrete parameters for one metric; numeric parameters are searched on a grid.
 
     space       a `carbo.Space`, which may hold a constraint and graphs, or a Ray Tune search space: a dict, nested or

@@ -7,13 +7,12 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from ray.tune.search import sample
-from ray.tune.search.variant_generator import parse_spec_vars
 
-from carbo.errors import SpaceError
+from carbo.errors import CarboError, SpaceError
 from carbo.space import Params, Space
 from carbo.variables import DEFAULT_POINTS, Categorical, Float, Integer, Ordinal, Variable, listing, native, refuse
 
@@ -22,6 +21,20 @@ STEPS = 201
 
 Points = int | Mapping[str, int]
 Config = dict[str, Any]
+
+
+def ray_tune(module: str) -> Any:
+    """A module of Ray Tune. CarboError where it, or something that it needs, is not installed."""
+    try:
+        return import_module(f"ray.tune.{module}")
+    except ImportError as error:
+        raise CarboError(
+            f"carbo.CarboSearcher needs Ray Tune, which is not installed ({error}): pip install 'carbo[ray]'"
+        ) from None
+
+
+sample = ray_tune("search.sample")
+parse_spec_vars = ray_tune("search.variant_generator").parse_spec_vars
 
 
 class Parameter(NamedTuple):

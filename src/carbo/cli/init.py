@@ -86,8 +86,11 @@ def _from_flags(arguments: argparse.Namespace) -> Draft:
     from carbo.tune.draft import Draft, variable
 
     made = [variable(kind, given) for kind in KINDS for given in getattr(arguments, kind)]
+    run = _split(arguments.command)
+    seen = _names(run)
+    made.sort(key=lambda each: seen.index(each.name) if each.name in seen else len(seen))
     return Draft(
-        run=_split(arguments.command),
+        run=run,
         variables=tuple(made),
         constraints=tuple(arguments.constraint),
         direction="maximize" if arguments.maximize else "minimize",
@@ -108,6 +111,14 @@ def _split(line: str) -> tuple[str, ...]:
         ) from None
 
 
+def _names(run: tuple[str, ...]) -> list[str]:
+    """The placeholders of a command, in order, without those that carbo fills itself."""
+    from carbo.tune.arguments import BUILT_IN
+
+    found = dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}", " ".join(run)))
+    return [name for name in found if name not in BUILT_IN]
+
+
 # ---------------------------------------------------------------- asking
 
 
@@ -117,12 +128,11 @@ def _asked(arguments: argparse.Namespace) -> Draft:
     print("Write the command that evaluates one setting, with a {name} wherever something may vary,")
     print("as in: ./bench --cache={cache} {compress}")
     run = _split(_ask("command"))
-    names = list(dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}", " ".join(run))))
     wall = _ask("read the last number it prints, or its wall time? [number/time]", "number").startswith("t")
     larger = _ask("are smaller or larger values better? [smaller/larger]", "smaller").startswith("l")
     return Draft(
         run=run,
-        variables=tuple(_ask_variable(name) for name in names),
+        variables=tuple(_ask_variable(name) for name in _names(run)),
         constraints=tuple(arguments.constraint),
         direction="maximize" if larger else "minimize",
         budget=int(_ask("how many evaluations?", str(arguments.budget), r"[1-9]\d*")),

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -72,12 +73,15 @@ def _loaded(arguments: argparse.Namespace) -> StudyFile:
 
 def _tuned(file: StudyFile, extend: bool) -> Summary:
     from carbo.tune.display import display
+    from carbo.tune.errors import StudyError
     from carbo.tune.insight import Insight
     from carbo.tune.loop import Tuner
     from carbo.tune.session import open_session
     from carbo.tune.storage import explained
     from carbo.tune.summary import Summary
 
+    if os.name != "posix":
+        raise StudyError(f"tuning: expected a POSIX system such as Linux or macOS, got {os.name}; on Windows use WSL")
     with _signals(), contextlib.closing(open_session(file, extend)) as session:
         shown = display(file, Insight(session.sampler, session.study))
         tuner = Tuner(session, shown.say)

@@ -38,28 +38,31 @@ class Axis(NamedTuple):
         return self.low <= value <= self.high
 
 
-def linear(low: float, high: float, whole: bool = False, most: int = 6) -> Axis:
-    """From at most `low` to at least `high`, both at a tick unless `whole`, an axis of whole numbers."""
+def linear(low: float, high: float, most: int = 6) -> Axis:
+    """From at most `low` to at least `high`, both at a tick."""
     if low == high:
         margin = abs(low) / 10 or 1.0
-        low, high = (low - 1, high + 1) if whole else (low - margin, high + margin)
-    step = _step(high / most - low / most, whole)
+        low, high = low - margin, high + margin
+    step = _step(high / most - low / most)
     first, last = math.floor(low / step), math.ceil(high / step)
-    count = last - first
-    ticks = [(first + k) * step for k in range(count + 1)]
-    if not all(map(math.isfinite, ticks)):
+    ticks = tuple((first + k) * step for k in range(last - first + 1))
+    if not all(map(math.isfinite, ticks)) or ticks[0] >= ticks[-1]:  # at the ends of what floats can tell apart
         return Axis(low, high, (low, high), (figure(low, 3), figure(high, 3)))
-    if whole:
-        ticks = [t for t in ticks if low <= t <= high]
-        return Axis(low, high, tuple(ticks), tuple(figure(t) for t in ticks))
-    return Axis(ticks[0], ticks[-1], tuple(ticks), tuple(_label(t, step) for t in ticks))
+    return Axis(ticks[0], ticks[-1], ticks, tuple(_label(tick, step) for tick in ticks))
 
 
-def _step(rough: float, whole: bool) -> float:
+def counting(first: int, last: int, most: int = 6) -> Axis:
+    """Whole numbers, with a little room at both ends."""
+    room = max(0.5, 0.015 * (last - first))
+    step = max(1, round(_step((last - first) / most)))
+    ticks = range(-(-first // step) * step, last + 1, step)
+    return Axis(first - room, last + room, tuple(map(float, ticks)), tuple(f"{tick:,}" for tick in ticks))
+
+
+def _step(rough: float) -> float:
     """1, 2 or 5 times a power of ten, not below `rough`."""
     power = 10.0 ** math.floor(math.log10(max(rough, 1e-307)))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
-    return max(1.0, step) if whole else step
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
 
 
 def _label(tick: float, step: float) -> str:

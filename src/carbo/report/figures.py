@@ -39,6 +39,8 @@ def column(values: Sequence[float]) -> list[str]:
 
 def share(value: float) -> str:
     """A share of one as a percentage."""
+    if 0 < value < 0.0005:
+        return "< 0.1 %"
     return f"{100 * value:.1f} %" if 0 < value < 0.0995 else f"{100 * value:.0f} %"
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from carbo.tune.errors import StudyError
 
-MARK = '<meta name="generator" content="carbo report'
+GENERATOR = "carbo report"
+MARK = f'<meta name="generator" content="{GENERATOR} '
 """What tells a carbo report from other files; it stands in the first HEAD characters."""
 HEAD = 2_000
 
@@ -40,10 +41,10 @@ def save(path: Path, text: str) -> Path:
         handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode("utf-8", errors="replace"))
-            os.fchmod(file.fileno(), _mode(target))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)  # noqa: PTH105
+        Path(beside).chmod(_mode(target))
+        Path(beside).replace(target)
     except OSError as error:
         raise StudyError(f"{path}: expected to write it, got: {error.strerror}; check the directory, or name another "
                          "with --out") from None  # fmt: skip

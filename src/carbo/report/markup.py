@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 
@@ -12,7 +13,9 @@ class Markup(str):
     __slots__ = ()
 
 
-VOID = frozenset({"meta", "br"})
+VOID = frozenset({"meta", "wbr"})
+BREAKS = re.compile(r"(?<=[_./:=-])(?=\w)")
+"""Where a long name may go over to the next line."""
 
 
 def visible(text: str) -> str:
@@ -25,7 +28,7 @@ def escaped(content: Any) -> Markup:
     return content if isinstance(content, Markup) else Markup(html.escape(visible(str(content))))
 
 
-def tag(name: str, *children: Any, **attributes: Any) -> Markup:
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """An element. None among children or attributes is left out; True is an attribute without a value.
 
     class_ is written class; aria_label, aria-label.
@@ -36,9 +39,14 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
     return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
 
 
-def joined(*children: Any, by: str = "") -> Markup:
+def joined(*children: Any, by: Any = "") -> Markup:
     """Children one after another; None is left out."""
     return Markup(escaped(by).join(escaped(child) for child in children if child is not None))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken where its parts meet."""
+    return joined(*BREAKS.split(visible(name)), by=tag("wbr"))
 
 
 def _attribute(key: str, value: Any) -> str:

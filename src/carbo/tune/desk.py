@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from carbo.errors import CarboError
@@ -121,21 +121,23 @@ class Desk:
 
     def finish(self, done: Assignment, result: Evaluated) -> bool:
         """Record a value; False if the trial is no longer ours, because we were held to be dead."""
-        kept = {"values": result.values, "seconds": round(result.seconds, 6)}
-        told = self._patiently(lambda: self._tell(done, RESULT, kept, result.value))
+        kept = {RESULT: {"value": result.value, "values": result.values, "seconds": round(result.seconds, 6)}}
+        told = self._patiently(lambda: self._tell(done, kept, result.value))
         self._patiently(lambda: sync(self._session.storage))
         return told
 
-    def fail(self, done: Assignment, reason: str) -> bool:
+    def fail(self, done: Assignment, reason: str, seconds: float) -> bool:
         """Record a failure and its reason; False as above."""
-        return self._patiently(lambda: self._tell(done, REASON, reason, None))
+        kept = {RESULT: {"seconds": round(seconds, 6)}, REASON: reason}
+        return self._patiently(lambda: self._tell(done, kept, None))
 
-    def _tell(self, done: Assignment, attribute: str, content: object, value: float | None) -> bool:
+    def _tell(self, done: Assignment, attributes: Mapping[str, object], value: float | None) -> bool:
         import optuna
 
         state = optuna.trial.TrialState.FAIL if value is None else optuna.trial.TrialState.COMPLETE
         try:
-            self._session.storage.set_trial_user_attr(done.trial_id, attribute, content)
+            for name, content in attributes.items():
+                self._session.storage.set_trial_user_attr(done.trial_id, name, content)
             self._session.study.tell(done.number, value, state)
             ours = True
         except (optuna.exceptions.UpdateFinishedTrialError, ValueError):

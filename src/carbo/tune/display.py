@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -144,6 +145,7 @@ class Page:
         for row in (*running[::-1], *finished[-LAST:][::-1]):
             style = {"failed": "red", "running": "cyan"}.get(row.standing, "")
             told = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
+            told = told if row.params else "being chosen"
             seconds = "" if row.seconds is None else clock(row.seconds)
             value = number(row.value) if row.standing == "done" else row.standing
             table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, told)))
@@ -190,7 +192,7 @@ def difference(row: Record, leader: Record | None) -> str:
 
 def display(file: StudyFile, insight: Insight) -> Plain | Page:
     """A page where stderr is a terminal and rich is installed; lines elsewhere."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         with contextlib.suppress(ImportError):
             return Page(file, insight)
     return Plain(file)

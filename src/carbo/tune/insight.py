@@ -6,7 +6,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from carbo.errors import CarboError
 from carbo.tune.records import count
 
 if TYPE_CHECKING:
@@ -49,14 +48,11 @@ class Insight:
         self._thread.start()
 
     def _look(self) -> None:
-        import optuna
-        import sqlalchemy
-
         began = time.monotonic()
         try:
             found = relevance(self._sampler, self._study)
-        except (CarboError, optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError):
-            found = None  # the next look may do better; this is only shown
+        except Exception:  # noqa: BLE001 - this is only shown, and the next look may do better
+            found = None
         if found is not None:
             self.shares = {name: share.mean for name, share in found.variables.items()}
         self._next = time.monotonic() + REST * (time.monotonic() - began)

@@ -44,7 +44,8 @@ class Tuner:
         self._runner = Runner()
         self._evaluate = Evaluator(session.file, self._runner)
         self._stopping = threading.Event()
-        self._desk = Desk(session, Patience(session.file.storage, self._stopping, say))
+        self._patiently = Patience(session.file.storage, self._stopping, say)
+        self._desk = Desk(session, self._patiently)
         self._changed = threading.Condition()
         self._mine: list[Record] = []
         self._before: int | None = None
@@ -85,8 +86,15 @@ class Tuner:
                 for thread in (*workers, heart):
                     thread.join()
         if self._error is not None:
-            raise self._error
+            raise self._explained(self._error)
         return self._desk.over or "stopped"
+
+    def _explained(self, error: BaseException) -> BaseException:
+        """The error itself, unless the study is gone: then what that means."""
+        name = self._session.file.name
+        if isinstance(error, KeyError) and name not in {s.study_name for s in self._session.storage.get_all_studies()}:
+            return StudyError(f"study {name!r}: expected it in its storage, got none; it was deleted meanwhile")
+        return error
 
     def _workers(self) -> int:
         plan = self._session.file.plan
@@ -141,8 +149,9 @@ class Tuner:
         try:
             result = self._evaluate(todo.params, todo.number, todo.mark)
         except EvaluationFailed as failure:
-            ours = self._desk.fail(todo, str(failure))
-            row = Record(todo.number, "failed", None, todo.params, time.monotonic() - began, str(failure), None)
+            seconds = time.monotonic() - began
+            ours = self._desk.fail(todo, str(failure), seconds)
+            row = Record(todo.number, "failed", None, todo.params, seconds, str(failure), None)
         except BaseException as error:
             self._desk.hand_back(todo)
             if isinstance(error, Interrupted):
@@ -162,7 +171,7 @@ class Tuner:
         give_up, mine = self._session.file.plan.give_up, list(self._mine)
         if not give_up or len(mine) < give_up or any(row.standing == "done" for row in mine):
             return
-        rows = self.snapshot().rows
+        rows = self._patiently(self.snapshot).rows
         if best(rows, "minimize") is None:
             raise StudyError(self._all_failed(count(rows), mine[-1]))
 

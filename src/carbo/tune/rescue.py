@@ -12,7 +12,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from carbo.tune.processes import Owner, end_marked
-from carbo.tune.records import DEATHS, RUN, standing
+from carbo.tune.records import DEATHS, REASON, RESULT, RUN, standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +39,16 @@ def owner_of(trial: FrozenTrial) -> Owner | None:
 def requeue(study: optuna.Study, trial: FrozenTrial, death: bool = True) -> None:
     """Queue a lost trial's params again, by Optuna's own means; also the callback for stale trials.
 
-    One that had not all its params has nothing worth keeping. `death`: its worker died rather than handed it back.
+    One that had not all its params has nothing worth keeping. One whose worker died between writing the outcome down
+    and telling it is not run again. `death`: its worker died rather than handed it back.
     """
     from carbo.optuna_sampler import CarboSampler
+
+    if REASON in trial.user_attrs:
+        return
+    if "value" in trial.user_attrs.get(RESULT, {}):
+        _complete(study, trial, trial.user_attrs[RESULT]["value"])
+        return
 
     assert isinstance(study.sampler, CarboSampler)
     names = study.sampler.distributions or {}
@@ -59,6 +66,22 @@ def _retry(study: optuna.Study, trial: FrozenTrial) -> None:
     new = getattr(optuna.storages, "RetryHeartbeatStaleTrialCallback", None)  # Optuna 4.9 renamed it
     callback = new() if new is not None else optuna.storages.RetryFailedTrialCallback()
     callback(study, trial)
+
+
+def _complete(study: optuna.Study, trial: FrozenTrial, value: float) -> None:
+    """A finished trial in the place of one that was ended without its value."""
+    import optuna
+
+    history = [*trial.system_attrs.get("retry_history", []), trial.number]
+    study.add_trial(
+        optuna.create_trial(
+            value=value,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs=trial.user_attrs,
+            system_attrs={**trial.system_attrs, "retry_history": history},
+        )
+    )
 
 
 class Rescue:

@@ -106,7 +106,7 @@ def open_storage(
         options |= {"heartbeat_interval": heartbeat, "grace_period": GRACE * heartbeat}
         new = hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")  # Optuna 4.9 renamed it
         options["heartbeat_stale_trial_callback" if new else "failed_trial_callback"] = stale
-    with explained(url), quiet():
+    with explained(url, RuntimeError), quiet():  # RuntimeError: tables of another version of Optuna
         if file is not None and create:
             _prepare(file)
         # Optuna formats the URL as a template.
@@ -161,11 +161,17 @@ def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def explained(url: str) -> Iterator[None]:
-    """Errors of the database as StudyError: one line, without secrets."""
+def explained(url: str, *more: type[Exception]) -> Iterator[None]:
+    """Errors of the database, and those of some more types, as StudyError: one line, without secrets."""
     import optuna
     import sqlalchemy
 
+    kinds: tuple[type[Exception], ...] = (
+        sqlite3.Error,
+        sqlalchemy.exc.SQLAlchemyError,
+        optuna.exceptions.OptunaError,
+        *more,
+    )
     try:
         yield
     except ImportError:
@@ -173,7 +179,7 @@ def explained(url: str) -> Iterator[None]:
         raise StudyError(
             f"storage {masked(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
         ) from None
-    except (sqlite3.Error, sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
+    except kinds as error:
         raise StudyError(f"storage {masked(url)}: {_reason(error)}") from None
 
 

@@ -31,7 +31,7 @@ class Smac:
             from smac import Scenario
 
             self._space, self._rng = unconstrained(NAME, space), np.random.default_rng(seed)
-            self._configurations = _configurations(space)
+            self._configurations = configurations(space)
             self._trial_seed: int | None = 0  # one for all trials, SMAC's own where it drew one before it was told any
             with tempfile.TemporaryDirectory() as folder:  # it writes when it is made, and not when told save=False
                 scenario = Scenario(self._configurations, output_directory=Path(folder), deterministic=True,
@@ -64,7 +64,8 @@ def _labels(space: Space) -> list[str]:
     return [f"x{i}" for i in range(space.dim)]  # ConfigSpace refuses some names
 
 
-def _configurations(space: Space) -> ConfigurationSpace:
+def configurations(space: Space) -> ConfigurationSpace:
+    """ConfigSpace's description of the space, parameters x0, x1, ... over positions."""
     from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, UniformIntegerHyperparameter
 
     made = [
@@ -73,9 +74,9 @@ def _configurations(space: Space) -> ConfigurationSpace:
         else CategoricalHyperparameter(label, list(range(variable.size)))
         for label, variable in zip(_labels(space), space.variables.values(), strict=True)
     ]
-    configurations = ConfigurationSpace()
-    configurations.add(made)
-    return configurations
+    described = ConfigurationSpace()
+    described.add(made)
+    return described
 
 
 SMAC = Method(NAME, "SMAC3", Smac, {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",))

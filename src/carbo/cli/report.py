@@ -1,0 +1,93 @@
+"""carbo report: a study as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from carbo.cli.arguments import Commands
+    from carbo.report.gather import Report
+
+EXAMPLES = """examples:
+  carbo report study.toml                           writes report.html
+  carbo report study.toml --out monday.html --open
+  carbo report study.db                             without the study file
+  carbo report postgresql://me@db/tuning --study gcc
+  carbo report study.toml --no-model                at once: without relevance and predictions
+
+exit codes: 0 written, 2 wrong input, 130 interrupted"""
+
+
+def add(commands: Commands) -> None:
+    """carbo report and its options."""
+    report = commands.add_parser(
+        "report",
+        help="a study as one HTML page that can be sent",
+        description="Writes one HTML page that needs nothing else: convergence, best settings, which variables matter, "
+        "predicted against observed, times. Works for studies of any program that used carbo.CarboSampler, too.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
+    report.add_argument("--study", dest="name", metavar="NAME", help="which study, where the storage holds several")
+    report.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    report.add_argument("--out", type=Path, default=Path("report.html"), metavar="PAGE",
+                        help="where to write it (default report.html)")  # fmt: skip
+    report.add_argument("--force", action="store_true", help="replace PAGE even if it is no carbo report")
+    report.add_argument("--no-model", action="store_true", help="leave out what needs the model, which takes longest")
+    report.add_argument("--open", action="store_true", help="show the page in the browser")
+    report.add_argument("--json", action="store_true", help="say what was written as JSON")
+    report.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from carbo.report.file import check, save
+    from carbo.report.gather import gather
+    from carbo.report.page import render
+    from carbo.report.source import opened
+
+    check(arguments.out, arguments.force)
+    with opened(arguments.study, arguments.name, arguments.storage) as source:
+        if not arguments.no_model and sys.stderr.isatty():
+            print("asking the model; --no-model leaves it out", file=sys.stderr)
+        report = gather(source, not arguments.no_model)
+    save(arguments.out, render(report))
+    print(json.dumps(_summary(report, arguments.out), indent=2) if arguments.json else _line(report, arguments.out))
+    if arguments.open:
+        _show(arguments.out)
+    return 0
+
+
+def _summary(report: Report, out: Path) -> dict[str, object]:
+    from carbo.report.findings import trail
+
+    found = trail(report.evaluations, report.direction)
+    return {
+        "report": str(out),
+        "study": report.name,
+        "direction": report.direction,
+        "evaluations": sum(row.counts for row in report.evaluations),
+        "failed": sum(row.standing == "failed" for row in report.evaluations),
+        "best": {"value": found[-1][1], "trial": found[-1][0].number} if found else None,
+    }
+
+
+def _line(report: Report, out: Path) -> str:
+    from carbo.report.findings import trail
+    from carbo.tune.text import number, plain
+
+    found = trail(report.evaluations, report.direction)
+    best = f"best {number(found[-1][1])} at trial {found[-1][0].number}" if found else "nothing has succeeded"
+    done = sum(row.counts for row in report.evaluations)
+    return plain(f"{out}: {report.name}, {done} evaluations, {best}")
+
+
+def _show(out: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(out.resolve().as_uri()):
+        print(f"carbo: no browser could be started; open {out} by hand", file=sys.stderr)
