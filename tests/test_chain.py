@@ -407,7 +407,7 @@ def test_trajectories_have_from_half_of_the_most_steps_to_all_of_them(
 
 @pytest.mark.parametrize("n", [3, 25])
 def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Aimed at 0.8; a step twice or half as long would be accepted less than half the time, or nearly always."""
+    """Aimed at 0.8; a step twice or half as long would be accepted one time in five, or nearly always."""
     model, data = default(MIXED), some_data(MIXED, n)
     kept = []
     for seed in range(3):
@@ -416,7 +416,7 @@ def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, mon
             seen = Recorder(patch)
             draw(np.random.default_rng(seed), warm, model, data, Sampling(30, leapfrogs=4))
         kept += seen.chances
-    assert 0.6 < np.mean(kept) < 0.97
+    assert 0.4 < np.mean(kept) < 0.93
 
 
 # -- the chain goes on -----------------------------------------------------------------------------------------------

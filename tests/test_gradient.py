@@ -16,42 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, priors
+from carbo import Integer, Space, gradient, priors
 from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
 from carbo.graph import Floats, Ints
 from carbo.kernel import Orders, Scales, gram
 from carbo.posterior import Priors
-from carbo.variables import Variable
 from tests import oracles
+from tests.spaces import any_kinds, space_of
 
 # -- spaces, data and settings ---------------------------------------------------------------------------------------
-
-
-def weights(rng: np.random.Generator, k: int) -> Floats:
-    """Of a connected graph."""
-    W = np.triu(rng.exponential(size=(k, k)) * (rng.random((k, k)) < 0.6), 1) + 0.1 * np.eye(k, k=1)
-    return np.asarray(W + W.T)
-
-
-def letters(k: int) -> list[str]:
-    return [chr(ord("a") + i) for i in range(k)]
-
-
-KINDS: dict[str, Callable[[np.random.Generator], Variable]] = {
-    "binary": lambda _: Binary(),
-    "categorical": lambda rng: Categorical(letters(int(rng.integers(3, 8)))),
-    "ordinal": lambda rng: Ordinal(range(int(rng.integers(2, 7)))),
-    "levels": lambda rng: Integer(0, int(rng.integers(8, 30))),
-    "cycle": lambda rng: Categorical(letters(int(rng.integers(3, 8))), graph="cycle"),
-    "weighted": lambda rng: Categorical(letters(k := int(rng.integers(2, 6))), graph=weights(rng, k)),
-    "constant": lambda _: Categorical(["only"]),
-    "constant level": lambda _: Integer(3, 3),
-}
-
-
-def space_of(rng: np.random.Generator, kinds: list[str]) -> Space:
-    return Space({f"x{i}": KINDS[kind](rng) for i, kind in enumerate(kinds)})
 
 
 class Case(NamedTuple):
@@ -78,8 +52,7 @@ def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Ca
 
 def any_case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
-    kinds = [str(kind) for kind in rng.choice(list(KINDS), size=int(rng.integers(1, 6)))]
-    return case(rng, kinds, int(rng.integers(1, 31)), int(rng.integers(1, 5)))
+    return case(rng, any_kinds(rng, 5), int(rng.integers(1, 31)), int(rng.integers(1, 5)))
 
 
 def at(c: Case) -> Slope:

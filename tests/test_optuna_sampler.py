@@ -399,18 +399,30 @@ def test_conditional_parameters_are_sampled_independently_with_one_warning_each(
     assert sorted(line.split("'")[1] for line in logged) == ["depth", "rate"]
 
 
-def test_a_failure_of_a_conditional_trial_does_not_rule_out_its_branch() -> None:
-    def objective(trial: Trial) -> float:
-        if trial.suggest_categorical("kind", ["a", "b"]) == "a":
-            if trial.suggest_int("x", 0, 1) or trial.number < 6:
-                raise ArithmeticError
-            return -1.0
-        return trial.suggest_int("y", 0, 50)
+def test_a_branch_that_only_fails_is_learned_at_the_worst_value_and_not_ruled_out() -> None:
+    kind, number = CategoricalDistribution(["a", "b"]), IntDistribution(0, 50)
+    study = optuna.create_study(sampler=sampler())
+    for x in range(3):
+        study.add_trial(finished({"kind": "a", "x": x}, {"kind": kind, "x": number}, state=TrialState.FAIL))
+    for y in (3, 5, 4):
+        study.add_trial(finished({"kind": "b", "y": y}, {"kind": kind, "y": number}, float(y)))
+    study.add_trial(finished({"kind": "b"}, {"kind": kind}, state=TrialState.FAIL))  # may just have ended early
+    engine = own(study).optimizer(study)
+    params, values = engine.history()
+    assert [p["kind"] for p in params] == ["a", "a", "a", "b", "b", "b"]
+    assert [p["y"] for p in params[3:]] == [3, 5, 4]
+    assert values.tolist() == [5.0, 5.0, 5.0, 3.0, 5.0, 4.0]
+    assert engine.settings.replicate
 
-    study = optuna.create_study(sampler=sampler(n_startup_trials=4, warn_independent_sampling=False))
-    study.optimize(objective, n_trials=40, catch=ArithmeticError)
-    assert len(study.trials) == 40
-    assert {t.params["kind"] for t in study.trials[20:]} >= {"a"}
+
+def test_failures_of_a_branch_that_also_succeeds_take_the_worst_value() -> None:
+    kind, number = CategoricalDistribution(["a", "b"]), IntDistribution(0, 50)
+    study = optuna.create_study(sampler=sampler())
+    study.add_trial(finished({"kind": "a", "x": 1}, {"kind": kind, "x": number}, state=TrialState.FAIL))
+    study.add_trial(finished({"kind": "a", "x": 2}, {"kind": kind, "x": number}, 2.0))
+    study.add_trial(finished({"kind": "b", "y": 3}, {"kind": kind, "y": number}, 7.0))
+    assert own(study).optimizer(study).space.names == ("kind",)
+    assert told(study) == [7.0, 2.0, 7.0]
 
 
 def test_a_parameter_outside_the_model_comes_from_the_given_sampler() -> None:

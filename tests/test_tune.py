@@ -27,7 +27,7 @@ from carbo.tune.records import RUN, Record, count
 from carbo.tune.session import Session, open_session
 from carbo.tune.storage import masked, quiet
 from carbo.tune.study_file import load
-from tests.tuning import LOG, ended, line, log, rows, start, tuned, until, write
+from tests.tuning import LOG, SLOW_VALUE, checked, ended, killed_at_random, line, log, rows, start, tuned, until, write
 
 VALUE = LOG + "echo value $(( $1 * $3 ))\n"
 
@@ -423,6 +423,7 @@ def test_a_database_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatc
     import optuna
 
     monkeypatch.setattr(patience_module, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(patience_module, "SILENCE", 0.002)
     said: list[str] = []
     answers: list[Any] = [
         optuna.exceptions.StorageInternalError("away"),
@@ -439,6 +440,26 @@ def test_a_database_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatc
     assert Patience("sqlite:///x.db", threading.Event(), said.append)(ask) == 7
     assert len(said) == 1
     assert "waiting for it" in said[0]
+
+
+def test_a_server_that_is_about_to_start_is_waited_for_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience_module, "FIRST_PAUSE", 0.001)
+    answers: list[Any] = [StudyError("the database system is starting up"), StudyError("Connection refused"), 7]
+
+    def start() -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, StudyError):
+            raise answer
+        return answer
+
+    assert patience_module.when_ready(start) == 7
+    answers[:] = [StudyError("password authentication failed"), 7]
+    with pytest.raises(StudyError, match="password"):
+        patience_module.when_ready(start)
+    monkeypatch.setattr(patience_module, "START", 0.0)
+    answers[:] = [StudyError("Connection refused")] * 9
+    with pytest.raises(StudyError, match="refused"):
+        patience_module.when_ready(start)
 
 
 def test_a_database_that_stays_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,7 +514,10 @@ def test_no_password_is_ever_shown(url: str, shown: str) -> None:
         ("postgresql://me:hunter2@host:port/db", "expected a database URL"),
     ],
 )
-def test_a_database_that_is_not_there_is_one_line_without_its_password(tmp_path: Path, url: str, said: str) -> None:
+def test_a_database_that_is_not_there_is_one_line_without_its_password(
+    tmp_path: Path, url: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience_module, "START", 0.0)
     with pytest.raises(StudyError) as refused:
         open_session(load(write(tmp_path, VALUE), storage=url))
     assert said in str(refused.value)
@@ -586,3 +610,11 @@ def test_the_same_seed_gives_the_same_study(tmp_path: Path) -> None:
         _, found = tuned(write(tmp_path / folder, VALUE, "budget = 6\nseed = 3"))
         studies.append([row.params for row in found])
     assert studies[0] == studies[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_eight_workers_killed_at_random_on_one_file(tmp_path: Path, seed: int) -> None:
+    path = write(tmp_path, SLOW_VALUE, "budget = 200\nworkers = 2")
+    deaths = killed_at_random(path, seed, None, None)
+    checked(path, None, 200, repeated=2 * deaths)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import random
 import shutil
 import signal
 import socket
@@ -25,11 +24,12 @@ from carbo.tune.desk import Desk
 from carbo.tune.loop import Tuner
 from carbo.tune.opened import open_study
 from carbo.tune.patience import Patience
-from carbo.tune.records import RUN, count
+from carbo.tune.records import RUN
 from carbo.tune.session import open_session
 from carbo.tune.storage import close, open_storage, quiet
 from carbo.tune.study_file import load
-from tests.tuning import ended, line, log, rows, start, until, write
+from tests.tuning import SLOW_VALUE as VALUE
+from tests.tuning import checked, ended, killed_at_random, log, start, until, write
 
 PASSWORD = "s3cret{}word"
 """With braces, which Optuna takes for a template's."""
@@ -133,24 +133,6 @@ def url(server: Server, request: pytest.FixtureRequest) -> str:
     return server.url(name)
 
 
-VALUE = 'sleep 0.05\necho "$1 $2 $3 $4" >>log\necho $(( $1 * $3 ))\n'
-"""Long enough for evaluations to overlap; writes its line when it ends."""
-
-
-def checked(path: Path, url: str, budget: int, repeated: int = 0) -> None:
-    """As many evaluations as the budget has, of different points, none lost, and none run again unless interrupted."""
-    with contextlib.closing(open_session(load(path, storage=url))) as session:
-        found = rows(session)
-    done = [row for row in found if row.standing == "done"]
-    assert count(found) == len(done) == budget
-    assert all(row.value == row.params["a"] * row.params["d"] for row in done)
-    assert len({line(row) for row in done}) == budget
-    assert count(found, ("running", "waiting")) == 0
-    written = log(path.parent)
-    assert {line(row) for row in done} <= set(written)
-    assert sum(written.values()) <= budget + repeated
-
-
 def test_two_tuners_share_a_budget_and_never_a_point(
     tmp_path: Path, url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,21 +226,5 @@ def test_an_empty_database_and_an_unknown_study_are_one_line(url: str, capsys: p
 def test_eight_workers_killed_at_random_on_a_server_that_restarts(
     server: Server, tmp_path: Path, url: str, seed: int
 ) -> None:
-    """Two hundred evaluations by four tuners of two workers, which are killed and replaced at random moments."""
-    chance = random.Random(seed)
-    path = write(tmp_path, VALUE, "budget = 200\nworkers = 2")
-    arguments = ["tune", "study.toml", "--storage", url]
-    tuners = [start(arguments, tmp_path) for _ in range(4)]
-    marks = sorted(chance.sample(range(20, 190), 6))
-    for turn, mark in enumerate(marks):
-        until(lambda mark=mark: sum(log(tmp_path).values()) >= mark, 300)  # type: ignore[misc]
-        if turn == 3:
-            server.restart()
-            continue
-        victim = chance.randrange(4)
-        tuners[victim].send_signal(signal.SIGKILL)
-        tuners[victim].communicate(timeout=60)
-        tuners[victim] = start(arguments, tmp_path)
-    printed = [ended(tuner, 300) for tuner in tuners]
-    assert [tuner.returncode for tuner in tuners] == [0] * 4, printed
-    checked(path, url, 200, repeated=5 * 2)
+    deaths = killed_at_random(write(tmp_path, VALUE, "budget = 200\nworkers = 2"), seed, url, server.restart)
+    checked(tmp_path / "study.toml", url, 200, repeated=2 * deaths)

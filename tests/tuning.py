@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from carbo.tune.loop import Tuner
-from carbo.tune.records import Record, records
+from carbo.tune.records import Record, count, records
 from carbo.tune.session import Session, open_session
 from carbo.tune.study_file import load
 
@@ -103,3 +105,44 @@ def ended(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
     finally:
         process.kill()
         process.wait()
+
+
+SLOW_VALUE = 'sleep 0.05\necho "$1 $2 $3 $4" >>log\necho $(( $1 * $3 ))\n'
+"""Long enough for evaluations to overlap; writes its line when it ends."""
+
+
+def checked(path: Path, url: str | None, budget: int, repeated: int = 0) -> None:
+    """As many evaluations as the budget has, of different points, none lost, and none run again unless interrupted."""
+    with contextlib.closing(open_session(load(path, storage=url))) as session:
+        found = rows(session)
+    done = [row for row in found if row.standing == "done"]
+    assert count(found) == len(done) == budget
+    assert all(row.value == row.params["a"] * row.params["d"] for row in done)
+    assert len({line(row) for row in done}) == budget
+    assert count(found, ("running", "waiting")) == 0
+    written = log(path.parent)
+    assert {line(row) for row in done} <= set(written)
+    assert sum(written.values()) <= budget + repeated
+
+
+def killed_at_random(path: Path, seed: int, url: str | None, restart: Callable[[], None] | None) -> int:
+    """Four tuners of two workers each, killed and replaced at random moments, to the end; returns how many died.
+
+    restart: restarts the database, once, in the middle.
+    """
+    chance, folder = random.Random(seed), path.parent
+    arguments = ["tune", path.name, *(["--storage", url] if url else [])]
+    tuners = [start(arguments, folder) for _ in range(4)]
+    moments = sorted(chance.sample(range(20, 190), 6))
+    for moment in moments:
+        until(lambda moment=moment: sum(log(folder).values()) >= moment)  # type: ignore[misc]
+        if moment == moments[3] and restart is not None:
+            restart()
+            continue
+        victim = chance.randrange(4)
+        tuners[victim].send_signal(signal.SIGKILL)
+        tuners[victim].communicate(timeout=300)
+        tuners[victim] = start(arguments, folder)
+    printed = [ended(tuner) for tuner in tuners]
+    assert [tuner.returncode for tuner in tuners] == [0] * 4, printed
+    return len(moments) - (restart is not None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from carbo.errors import SpaceExhausted
 from carbo.graph import Ints
@@ -37,7 +37,7 @@ class Engine:
         """Take the data from what has been read of the study."""
         for number, verdict in memory.verdicts.items():
             if number not in self._rows:
-                self._rows[number] = self._row(verdict.trial.params)
+                self._rows[number] = self._row(verdict.trial.params, self._other_branch(verdict.trial))
         used = [v for v in memory.finished() if self._rows[v.trial.number] is not None]
         rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp)
         awaited = [row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None]
@@ -98,14 +98,26 @@ class Engine:
         held = self._row(trial.params) if trial.state.is_finished() else self.row_under_way(trial)
         return claims_same(trial, self.key, row) if held is None else bool(np.array_equal(held, row))
 
-    def _row(self, params: Mapping[str, Any], claimed: Sequence[int] | None = None) -> Ints | None:
-        """The row of the params, gaps filled from what is claimed; None when a gap or a foreign value remains."""
+    def _other_branch(self, trial: FrozenTrial) -> Sequence[int] | None:
+        """Positions, drawn at random, for what a failed trial on another branch of the objective did not ask for.
+
+        That branch may never have succeeded: without its failures the model would go on trying it. They hold whatever
+        the parameters that the trial did without. None for other trials, which may just have ended early.
+        """
+        asked = trial.params.keys()
+        if trial.state != TrialState.FAIL or asked <= self.columns.keys() or asked.isdisjoint(self.columns):
+            return None
+        drawn: list[int] = np.random.default_rng(trial.number).integers(0, self.space.sizes).tolist()
+        return drawn
+
+    def _row(self, params: Mapping[str, Any], filling: Sequence[int] | None = None) -> Ints | None:
+        """The row of the params, gaps filled from another row; None when a gap or a foreign value remains."""
         out = []
         for i, (name, column) in enumerate(self.columns.items()):
             if name in params:
                 position = column.position(params[name])
             else:
-                position = None if claimed is None or len(claimed) != len(self.columns) else claimed[i]
+                position = None if filling is None or len(filling) != len(self.columns) else filling[i]
             if position is None:
                 return None
             out.append(position)

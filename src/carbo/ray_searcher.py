@@ -45,6 +45,8 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"
+    _metric: str | None
+    _mode: str | None
 
     def __init__(  # noqa: PLR0913
         self,
@@ -170,7 +172,7 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
 
     def _value(self, result: Config | None, error: bool) -> Any:
         """What the engine is told: a number to minimise, or None for a failure."""
-        given = None if error or result is None else result.get(self._metric)
+        given = None if error or result is None else result.get(self._metric or DEFAULT_METRIC)
         return None if given is None else self._sign() * as_value(given)
 
     def _sign(self) -> int:

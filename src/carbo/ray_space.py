@@ -128,6 +128,7 @@ def parameter(name: str, domain: Any, points: Points = DEFAULT_POINTS) -> Parame
     if isinstance(domain, sample.Integer) and step in (None, 1):  # only then is the upper bound not included
         levels: list[Any] = _levels(domain.lower, domain.upper - 1, log, most)
     else:
+        assert step is not None
         levels = _multiples(domain, step, log, most)
     if not levels:
         refuse(name, "a range with a value in it", domain.domain_str, "widen it")

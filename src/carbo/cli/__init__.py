@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import carbo
-from carbo.cli import bench, completion, dashboard, demo, init, inspect, suggest, tune
+from carbo.cli import bench, completion, dashboard, demo, init, inspect, report, suggest, tune
 from carbo.errors import CarboError
 
 EXAMPLES = """examples:
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"carbo {carbo.__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for each in (demo, tune, inspect, init, suggest, dashboard, bench):
+    for each in (demo, tune, inspect, report, init, suggest, dashboard, bench):
         each.add(commands)
     completion.add(commands, parser)
     return top

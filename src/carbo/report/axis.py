@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ def linear(low: float, high: float, most: int = 6) -> Axis:
     step = _step(high / most - low / most)
     first, last = math.floor(low / step), math.ceil(high / step)
     ticks = tuple((first + k) * step for k in range(last - first + 1))
-    if not all(map(math.isfinite, ticks)) or ticks[0] >= ticks[-1]:  # at the ends of what floats can tell apart
+    if not all(map(math.isfinite, ticks)) or any(a >= b for a, b in pairwise(ticks)):  # where floats end, or are sparse
         return Axis(low, high, (low, high), (figure(low, 3), figure(high, 3)))
     return Axis(ticks[0], ticks[-1], ticks, tuple(_label(tick, step) for tick in ticks))
 

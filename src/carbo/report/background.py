@@ -20,8 +20,8 @@ def times(report: Report) -> Markup:
     rows = [row for row in report.evaluations if row.counts]
     series = [each for each in _series(rows) if each.seconds]
     about = (
-        "How long the next setting took to choose, and how long it took to evaluate. The scale is logarithmic: each line "
-        "stands for ten times the one below it."
+        "How long the next setting took to choose, and how long it took to evaluate. The scale is logarithmic: each "
+        "line stands for ten times the one below it."
     )
     if not series:
         return section("time", "Time", about, missing("No times are known."))
@@ -75,7 +75,10 @@ def _table(rows: Sequence[Evaluation]) -> Markup:
 def definition(report: Report) -> Markup:
     """Variables, constraints, command."""
     what = report.definition
-    rows = [[breakable(row.name), row.kind, row.values, "–" if row.size is None else f"{row.size:,}"] for row in what.variables]
+    rows = [
+        [breakable(row.name), row.kind, row.values, "–" if row.size is None else f"{row.size:,}"]
+        for row in what.variables
+    ]
     variables = table(["variable", "kind", "values", "number"], rows, numbers=(3,), class_="wide")
     combinations = what.combinations
     constraints = tag("ul", *(tag("li", tag("code", each)) for each in what.constraints), class_="plain")

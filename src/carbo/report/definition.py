@@ -107,9 +107,9 @@ def _variable(name: str, variable: Variable) -> Row:
     kind, size = type(variable).__name__.lower(), variable.size
     if isinstance(variable, Integer | Float):
         return Row(name, kind, _range(variable.choices, bool(variable.arguments["log"])), size)
-    if isinstance(variable, Categorical) and variable.arguments["graph"] is not None:
-        shape = variable.arguments["graph"]
-        kind += f", {shape} graph" if isinstance(shape, str) else ", own graph"
+    if isinstance(variable, Categorical) and variable.graph.kind != "complete":
+        shape = variable.graph.kind
+        kind += ", own graph" if shape == "weighted" else f", {shape} graph"
     return Row(name, kind, "false, true" if isinstance(variable, Binary) else _listed(variable.choices), size)
 
 

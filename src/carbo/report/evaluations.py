@@ -109,10 +109,10 @@ def _times(trial: FrozenTrial) -> Times:
 
 
 def _whole(trial: FrozenTrial) -> float | None:
-    """None also where machines whose clocks differ make it negative."""
+    """None also where it is negative, by clocks that differ, or zero, as for trials that were added and never ran."""
     if trial.datetime_start is None or trial.datetime_complete is None:
         return None
-    return _seconds((trial.datetime_complete - trial.datetime_start).total_seconds())
+    return _seconds((trial.datetime_complete - trial.datetime_start).total_seconds()) or None
 
 
 def _seconds(value: Any) -> float | None:

@@ -18,6 +18,8 @@ from carbo.report.parts import exact_number, folded, listed, missing, pairs, sec
 
 MOST = 15
 """Variables that are shown without being asked for."""
+FEW = 10
+"""Evaluations below which a reader is warned."""
 ORDERS = {"1": "one variable at a time", "2": "pairs of variables", "3": "three together", "all": "all together"}
 
 
@@ -36,7 +38,7 @@ def relevance(report: Report) -> Markup:
     more = None
     if rest:
         more = folded(f"{len(rest)} more, each at {share(rest[0][1].mean)} or less", _shares(rest))
-    return section("relevance", title, about, _shares(shares[:MOST]), more, _orders(report.model), _left_out(report))
+    return section("relevance", title, about, _shares(shares[:MOST]), more, _orders(report.model), _remarks(report))
 
 
 def _shares(shares: Sequence[tuple[str, Influence]]) -> Markup:
@@ -64,11 +66,13 @@ def _orders(model: Fitted) -> Markup | None:
     return joined(head, table(["order of interaction", "", "share of the model"], rows, numbers=(2,), class_="bars"))
 
 
-def _left_out(report: Report) -> Markup | None:
+def _remarks(report: Report) -> Markup | None:
     assert isinstance(report.model, Fitted)
     outside = report.model.outside
     named = ", ".join(outside[:5]) + (f" and {len(outside) - 5} more" if len(outside) > 5 else "")
+    few = len(report.model.checks)
     return listed(
+        f"From {few} evaluations only: mostly what the model assumes before it has seen any." if few < FEW else None,
         f"Not in the model, because not every trial had them: {named}." if outside else None,
         None
         if report.tuned

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 2
 """Evaluations with a value before the model says anything, as for `carbo relevance`."""
+TOO_FEW = "The model needs two evaluations with a value."
 WIDTH = 1.2816
 """Standard deviations either side of the mean that hold 80 % of a normal distribution."""
 
@@ -59,11 +60,15 @@ def fitted(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
     """The model of a study, or why there is none."""
     complete = [t for t in study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
     if len(complete) < ENOUGH:
-        return "The model needs two evaluations with a value."
+        return TOO_FEW
     try:
         optimizer = sampler.optimizer(study)
-        if int(np.isfinite(optimizer.history()[1]).sum()) < ENOUGH:
-            return "The model needs two evaluations with a value."
+        values = optimizer.history()[1]
+        values = values[np.isfinite(values)]
+        if len(values) < ENOUGH:
+            return TOO_FEW
+        if np.all(values == values[0]):
+            return "All values are equal: nothing tells one setting from another."
         found, (means, sds) = optimizer.relevance(), leave_one_out(optimizer)
     except CarboError as error:
         return f"There is no model of this study: {error}."
@@ -84,7 +89,8 @@ def leave_one_out(optimizer: Optimizer) -> tuple[Floats, Floats]:
         mean[s, order], variance[s, order] = _left_out(model, s)
     centre = mean.mean(axis=0)
     sd = np.sqrt(np.mean(variance + (mean - centre) ** 2, axis=0))
-    return scale.centre + scale.unit * centre, scale.unit * sd
+    with np.errstate(over="ignore"):  # values may be as large as floats can be; what is predicted then stays there
+        return np.nan_to_num(scale.centre + scale.unit * centre), np.nan_to_num(scale.unit * sd)
 
 
 def _left_out(model: Ensemble, s: int) -> tuple[Floats, Floats]:

@@ -11,10 +11,13 @@ from carbo.report.figures import MINUS, choice, column, exact, figure
 from carbo.report.findings import Progress, Setting, done, duration, progress, reasons, top, trail
 from carbo.report.gather import Report
 from carbo.report.markup import Markup, breakable, joined, tag
+from carbo.report.model import Fitted
 from carbo.report.parts import command, exact_number, folded, listed, missing, section, table
 from carbo.tune.text import clock
 
 MOST_REASONS = 5
+MANY, FIRST = 24, 15
+"""Variables from which on a table of settings shows only the first, and how many those are."""
 NOTHING = "No evaluation has given a value yet."
 
 
@@ -168,14 +171,25 @@ def settings(report: Report) -> Markup:
 
 
 def _side_by_side(report: Report, best: Sequence[Setting]) -> Markup:
+    names = [row.name for row in report.definition.variables]
+    names += [name for name in best[0].best.params if name not in names]
+    if len(names) <= MANY:
+        return _beside(names, best)
+    if isinstance(report.model, Fitted):
+        order = list(report.model.relevance.variables)
+        names = [*order, *(name for name in names if name not in order)]
+    words = f"{len(names) - FIRST} more variables" + (", less relevant" if isinstance(report.model, Fitted) else "")
+    return joined(_beside(names[:FIRST], best), folded(words, _beside(names[FIRST:], best)))
+
+
+def _beside(names: Sequence[str], best: Sequence[Setting]) -> Markup:
+    """The values of these variables, a column for each setting."""
     values = column([each.value for each in best])
     heads = [
         tag("th", joined("#", i + 1), tag("small", f"trial {each.best.number}"), scope="col",
             class_="number lead" if i == 0 else "number")
         for i, each in enumerate(best)
     ]  # fmt: skip
-    names = [row.name for row in report.definition.variables]
-    names += [name for name in best[0].best.params if name not in names]
     rows = [_values(best, values), *(_setting(name, best) for name in names)]
     if any(len(each.values) > 1 for each in best):
         rows.insert(1, _repeats(best))

@@ -14,7 +14,24 @@ T = TypeVar("T")
 
 LIMIT, LAST = 600.0, 5.0
 """Seconds that an unreachable database is waited for, and once the tuner is to stop."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+FIRST_PAUSE, SILENCE, LONGEST_PAUSE = 0.1, 0.4, 5.0
+"""Seconds between attempts at first, from when on something is said about them, and at most."""
+START = 10.0
+"""Seconds that a server which is about to start is waited for at the beginning."""
+STARTING = ("starting up", "shutting down", "not yet accepting", "recovery mode", "refused", "server closed")
+"""What is said of a server that may be about to start."""
+
+
+def when_ready(open_it: Callable[[], T]) -> T:
+    """What `open_it` returns, once the server has started; its StudyError where that takes too long, or is no help."""
+    deadline = time.monotonic() + START
+    while True:
+        try:
+            return open_it()
+        except StudyError as error:
+            if time.monotonic() > deadline or not any(sign in str(error) for sign in STARTING):
+                raise
+        time.sleep(FIRST_PAUSE)
 
 
 class Patience:
@@ -28,7 +45,7 @@ class Patience:
         import optuna
         import sqlalchemy
 
-        began, pause = time.monotonic(), FIRST_PAUSE
+        began, pause, told = time.monotonic(), FIRST_PAUSE, False
         while True:
             try:
                 return action()
@@ -36,7 +53,8 @@ class Patience:
                 if time.monotonic() - began > (LAST if self._stopping.is_set() else LIMIT):
                     with explained(self._url):
                         raise
-                if pause == FIRST_PAUSE:
+                if not told and pause >= SILENCE:
+                    told = True
                     self._say(f"the database does not answer, waiting for it ({_short(error)})")
             if self._stopping.wait(pause):
                 time.sleep(FIRST_PAUSE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from carbo.tune.agreement import DESCRIPTION, changes, description, disagreement
 from carbo.tune.errors import StudyError
+from carbo.tune.patience import when_ready
 from carbo.tune.records import RUN, standing
 from carbo.tune.rescue import owner_of, requeue
 from carbo.tune.storage import close, exclusive, explained, need_optuna, open_storage, quiet
@@ -49,8 +50,12 @@ def open_session(file: StudyFile, extend: bool = False) -> Session:
 
     plan = file.plan
     sampler = CarboSampler(search_space=file.space, preset=plan.preset, settings=dict(plan.settings), seed=plan.seed)
+    return when_ready(lambda: _open(file, sampler, extend))
+
+
+def _open(file: StudyFile, sampler: CarboSampler, extend: bool) -> Session:
     with exclusive(file.storage, file.path):
-        storage = open_storage(file.storage, plan.heartbeat, requeue, create=True)
+        storage = open_storage(file.storage, file.plan.heartbeat, requeue, create=True)
         try:
             with explained(file.storage), quiet():
                 return _set_up(file, storage, sampler, extend)

@@ -112,8 +112,8 @@ def open_storage(
         # Optuna formats the URL as a template.
         text = _parsed(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
         storage = optuna.storages.RDBStorage(text, **options)
-        if file is not None:
-            _hasten(storage)
+        if file is not None and create:
+            _arrange(storage)
         storage.get_all_studies()
     return storage
 
@@ -130,24 +130,31 @@ def _prepare(file: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _hasten(storage: optuna.storages.RDBStorage) -> None:
-    """Leave it to `sync` to wait for the disk. What is committed survives the end of any process all the same."""
+def _arrange(storage: optuna.storages.RDBStorage) -> None:
+    """Transactions that exclude each other from their first statement on, and that need not wait for the disk.
+
+    Python's sqlite3 would begin one at the first write only, and between Optuna's reading that a trial is free and its
+    taking it another process could do the same. What is committed survives the end of any process; `sync` waits.
+    """
     import sqlalchemy
 
     def connected(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # leave BEGIN to us
         connection.execute("PRAGMA synchronous = NORMAL")
 
+    def begun(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
     sqlalchemy.event.listen(storage.engine, "connect", connected)
+    sqlalchemy.event.listen(storage.engine, "begin", begun)
     storage.engine.dispose()
 
 
 def sync(storage: optuna.storages.RDBStorage) -> None:
     """Make what has been committed safe from the loss of power too. Other databases do that at every commit."""
-    import sqlalchemy
-
     if storage.engine.dialect.name == "sqlite":
-        with storage.engine.connect() as connection:
-            connection.execute(sqlalchemy.text("PRAGMA wal_checkpoint(PASSIVE)"))
+        with contextlib.closing(storage.engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
