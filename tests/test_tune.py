@@ -419,6 +419,16 @@ def test_while_the_budget_is_under_way_elsewhere_there_is_nothing_to_do(session:
 # ---------------------------------------------------------------- storages
 
 
+def test_between_reading_and_writing_a_trial_nobody_else_writes(session: Session) -> None:
+    import sqlalchemy
+
+    rival = sqlite3.connect(session.file.path.with_suffix(".db"), timeout=0.0)
+    with contextlib.closing(rival), session.storage.engine.begin() as transaction:
+        transaction.execute(sqlalchemy.text("SELECT count(*) FROM trials")).scalar()
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            rival.execute("BEGIN IMMEDIATE")
+
+
 def test_a_database_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     import optuna
 
@@ -440,6 +450,16 @@ def test_a_database_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatc
     assert Patience("sqlite:///x.db", threading.Event(), said.append)(ask) == 7
     assert len(said) == 1
     assert "waiting for it" in said[0]
+
+
+def test_a_database_that_is_damaged_under_way_is_not_waited_for() -> None:
+    import sqlalchemy
+
+    def ask() -> int:
+        raise sqlalchemy.exc.DatabaseError("SELECT 1", {}, sqlite3.DatabaseError("database disk image is malformed"))
+
+    with pytest.raises(StudyError, match="expected a sound database, got a damaged one"):
+        Patience("sqlite:///x.db", threading.Event(), lambda _: None)(ask)
 
 
 def test_a_server_that_is_about_to_start_is_waited_for_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -586,9 +606,10 @@ def test_an_error_in_one_thread_ends_all_and_is_raised(tmp_path: Path, monkeypat
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr(desk_module, "_suggest", fails)
+    before = threading.active_count()
     with pytest.raises(RuntimeError, match="a fault of ours"):
         tuned(path)
-    assert threading.active_count() == 1
+    assert threading.active_count() == before
 
 
 def test_a_study_that_is_deleted_under_way_is_one_line(tmp_path: Path) -> None:

@@ -148,6 +148,16 @@ def test_a_wrong_study_file_is_one_line_and_exit_code_2(
     assert part in said(capsys, "tune", str(path), code=2)
 
 
+def test_a_command_that_never_gives_a_number_is_one_line_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "echo hello\n", "budget = 9\ngive_up = 1")
+    assert cli.main(["tune", str(path)]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("carbo: study 'study': expected some evaluations to succeed, got 1 failures out of 1")
+    assert "expected a number in the output, got 'hello'; try it by hand: /bin/sh run.sh" in last
+
+
 def test_a_file_that_is_missing_or_not_text_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "No such file" in said(capsys, "tune", str(tmp_path / "none.toml"), code=2)
     assert "Is a directory" in said(capsys, "tune", str(tmp_path), code=2)

@@ -353,7 +353,7 @@ def test_how_long_and_how_is_free_to_change(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "what", "compatible"),
     [
-        ("[1, 2, 3]", "[1, 2, 4]", "variables.x.values", False),
+        ("[1, 2, 3]", "[1, 2, 4]", "variables.x.choices", False),
         ("budget = 5", 'budget = 5\ndirection = "maximize"', "direction", False),
         ('kind = "binary"', 'kind = "integer"\nlow = 1\nhigh = 2', "variables.y", False),
         ("budget = 5", 'budget = 5\nconstraints = ["x < 3"]', "constraints", True),

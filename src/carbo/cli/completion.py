@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
@@ -38,5 +38,16 @@ def _run(shell: str, parser: argparse.ArgumentParser) -> int:
         raise SettingsError("completion: expected the package shtab, got none; pip install 'carbo[tune]'") from None
     if shell not in shtab.SUPPORTED_SHELLS:
         raise SettingsError(f"completion: expected a shtab that knows {shell}, got an older one; pip install -U shtab")
+    _complete_files(parser, shtab.FILE)
     print(shtab.complete(parser, shell))
     return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, how: Any) -> None:
+    """Let what is called FILE be completed by files, in all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _complete_files(each, how)
+        elif str(action.metavar).startswith("FILE"):
+            vars(action)["complete"] = how

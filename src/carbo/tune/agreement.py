@@ -84,7 +84,8 @@ def _variable_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
             yield Change(f"variables.{name}", before, after, False)
             continue
         for key in sorted({*before, *after}):
-            yield Change(f"variables.{name}.{key}", before.get(key), after.get(key), _may_change(key, before, after))
+            word = "choices" if key == "values" else key  # as the file has it
+            yield Change(f"variables.{name}.{word}", before.get(key), after.get(key), _may_change(key, before, after))
 
 
 def _may_change(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

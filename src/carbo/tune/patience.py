@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from carbo.tune.errors import StudyError
 from carbo.tune.storage import explained
+from carbo.tune.text import plain
 
 T = TypeVar("T")
 
@@ -16,6 +17,8 @@ LIMIT, LAST = 600.0, 5.0
 """Seconds that an unreachable database is waited for, and once the tuner is to stop."""
 FIRST_PAUSE, SILENCE, LONGEST_PAUSE = 0.1, 0.4, 5.0
 """Seconds between attempts at first, from when on something is said about them, and at most."""
+HOPELESS = ("malformed", "not a database", "no such table", "does not exist")
+"""What is said of a database that waiting will not mend."""
 START = 10.0
 """Seconds that a server which is about to start is waited for at the beginning."""
 STARTING = ("starting up", "shutting down", "not yet accepting", "recovery mode", "refused", "server closed")
@@ -50,20 +53,21 @@ class Patience:
             try:
                 return action()
             except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
-                if time.monotonic() - began > (LAST if self._stopping.is_set() else LIMIT):
+                said = _short(error)
+                over = time.monotonic() - began > (LAST if self._stopping.is_set() else LIMIT)
+                if over or any(sign in said for sign in HOPELESS):
                     with explained(self._url):
                         raise
                 if not told and pause >= SILENCE:
                     told = True
-                    self._say(f"the database does not answer, waiting for it ({_short(error)})")
+                    self._say(f"the database does not answer, waiting for it ({said})")
             if self._stopping.wait(pause):
                 time.sleep(FIRST_PAUSE)
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _short(error: BaseException) -> str:
-    try:
-        with explained(""):
-            raise error
-    except StudyError as explanation:
-        return str(explanation)
+    """What the database itself has said."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return plain(str(getattr(error, "orig", None) or error))[:200]
