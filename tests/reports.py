@@ -13,6 +13,7 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 import carbo
@@ -29,7 +30,9 @@ def binary(count: int) -> dict[str, BaseDistribution]:
 
 def study(direction: str = "minimize", name: str = "by hand") -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.create_study(direction=direction, study_name=name, sampler=carbo.CarboSampler(seed=0, settings=CHEAP))
+    return optuna.create_study(
+        direction=StudyDirection[direction.upper()], study_name=name, sampler=carbo.CarboSampler(seed=0, settings=CHEAP)
+    )
 
 
 def trial(

@@ -317,7 +317,7 @@ def test_long_lists_of_rows_are_scored_as_short_ones(kernel: str) -> None:
 @pytest.mark.parametrize("n", [8, 60])
 def test_around_parents_scores_are_exact_and_both_kinds_of_bounds_hold(kernel: str, score: str, n: int) -> None:
     objective = pointwise(model_of(kernel, n), SCORES[score])
-    objective = objective._replace(penalty=lambda r: -0.2 * (r[:, 0] == 1))
+    objective = dataclasses.replace(objective, penalty=lambda r: -0.2 * (r[:, 0] == 1))
     parents = np.concatenate([some_rows(4), objective.ensemble.X[:2]])
     rows, owner = neighbours(parents)
     near, every = objective.around(parents, rows, owner), np.arange(len(rows))
@@ -363,7 +363,7 @@ def test_climbing_an_acquisition_ends_where_no_neighbour_scores_higher(kernel: s
 
 
 def test_a_score_that_may_fall_as_the_spread_grows_is_never_bounded() -> None:
-    objective = pointwise(model_of("product", 20))._replace(rises_with_sd=False)
+    objective = dataclasses.replace(pointwise(model_of("product", 20)), rises_with_sd=False)
     parents = some_rows(2)
     rows, owner = neighbours(parents)
     near = objective.around(parents, rows, owner)

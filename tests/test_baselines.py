@@ -103,9 +103,9 @@ def test_rows_lie_inside_a_mixed_space_and_a_seed_repeats_them(name: str) -> Non
 
 def chance(start: Start, name: str, seed: int) -> float:
     """The probability that uniform rows have as small a sum of values as the method's latest ones: exact."""
-    n = 16 if name == "smac" else 10 if name in SLOW else 100  # SMAC trains its model at every eighth
-    strategy = start(BINARY, seed, 60 + n)
-    told(strategy, BINARY, distance, 60, seed)
+    n = 24 if name == "smac" else 12 if name in SLOW else 100  # SMAC trains its model at every eighth
+    strategy = start(BINARY, seed, 120 + n)
+    told(strategy, BINARY, distance, 120, seed)
     latest = asked(strategy, distance, n)[-50:]
     return float(stats.binom.cdf(sum(map(distance, latest)), len(latest) * RELEVANT, 0.5))
 

@@ -388,8 +388,9 @@ def test_all_transitions_of_a_draw_have_one_tuning_and_the_next_draw_has_what_it
     for h in samples:
         expected = expected.seen(lay.flat(h))
     expected = expected.stepped(float(np.mean(seen.chances)), 0.3)
-    for got, value in zip(after.tuning, expected, strict=True):
-        np.testing.assert_allclose(got, value, rtol=1e-12)
+    assert after.tuning.step == pytest.approx(expected.step, rel=1e-12)
+    np.testing.assert_allclose(after.tuning.centre, expected.centre, rtol=1e-12)
+    np.testing.assert_allclose(after.tuning.variance, expected.variance, rtol=1e-12)
     draw(rng, after, model, data, SHORT)
     np.testing.assert_array_equal(seen.sizes[7], after.tuning.size)
 
@@ -520,7 +521,10 @@ SPACES = {
     "a single pair": (graphs.complete(2),),
     "a single path": (graphs.path(7),),
     "one value each": (graphs.complete(1), graphs.complete(1)),
-    "a graph in pieces": (graphs.complete(2), Graph("weighted", 4, np.kron(np.eye(2), 1.0 - np.eye(2)))),
+    "a graph in pieces": (
+        graphs.complete(2),
+        Graph("weighted", 4, np.kron(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]]))),
+    ),
 }
 
 
@@ -588,7 +592,9 @@ def test_the_posterior_finds_the_one_variable_that_matters() -> None:
 
 
 def some_space() -> Space:
-    return Space({"a": Binary(), "b": Categorical(list("uvwx")), "c": Integer(0, 6), "d": Binary(), "e": Categorical(["one"])})
+    return Space(
+        {"a": Binary(), "b": Categorical(list("uvwx")), "c": Integer(0, 6), "d": Binary(), "e": Categorical(["one"])}
+    )
 
 
 def value(params: dict[str, Any]) -> float | None:

@@ -353,7 +353,11 @@ def assert_slope_of(scalar: Scalar, slope: Sloped, support: tuple[float, float])
     theta = np.linspace(*support, 41)
     value, by = slope(theta)
     np.testing.assert_allclose(value, [scalar(t) for t in theta.tolist()], rtol=1e-10, atol=1e-12)
-    expected = [richardson(lambda h, t=t: scalar(t + h)) for t in theta.tolist()]
+
+    def along(t: float) -> float:
+        return richardson(lambda h: scalar(t + h))
+
+    expected = [along(t) for t in theta.tolist()]
     np.testing.assert_allclose(by, expected, rtol=1e-7, atol=1e-7)
     assert [part.shape for part in slope(np.zeros(0))] == [(0,), (0,)]
 
@@ -370,9 +374,7 @@ def test_slopes_of_the_horseshoe(tau: float) -> None:
 @pytest.mark.parametrize("scale", [0.05, 1.0, 3.0])
 def test_slopes_of_the_half_cauchy_the_gamma_and_the_normal(scale: float) -> None:
     half_cauchy, gamma, normal = priors.half_cauchy_on_log, priors.gamma_on_log, priors.normal
-    assert_slope_of(
-        lambda t: half_cauchy(t, scale), lambda t: priors.half_cauchy_on_log_slope(t, scale), (-12.0, 9.0)
-    )
+    assert_slope_of(lambda t: half_cauchy(t, scale), lambda t: priors.half_cauchy_on_log_slope(t, scale), (-12.0, 9.0))
     assert_slope_of(lambda t: gamma(t, 2.0, scale), lambda t: priors.gamma_on_log_slope(t, 2.0, scale), (-12.0, 4.0))
     assert_slope_of(lambda t: normal(t, 0.7, scale), lambda t: priors.normal_slope(t, 0.7, scale), (-6.0, 6.0))
 

@@ -89,10 +89,10 @@ def run(x: Floats, p: Floats, target: Target, box: Box, size: Floats, leaps: int
     assert here is not None
     move = trajectory(Scripted(p), here, target, watched, size, leaps)
     there, p_end = move.place, watched.momenta[-1] + 0.5 * size * move.place.gradient
-    gain = there.log_f - 0.5 * p_end @ p_end - here.log_f + 0.5 * p @ p
+    gain = float(there.log_f - 0.5 * p_end @ p_end - here.log_f + 0.5 * p @ p)
     assert gain > -600.0  # or it would have stayed
     assert move.chance == pytest.approx(math.exp(min(gain, 0.0)), rel=1e-9)
-    return End(there.x, p_end, float(gain), np.array(watched.turns))
+    return End(there.x, p_end, gain, np.array(watched.turns))
 
 
 TARGETS: dict[str, Callable[[Floats], Place]] = {"normal": normal, "bent": bent}
@@ -242,7 +242,7 @@ def correlated() -> Law:
         z = np.linalg.solve(C, x.T).T
         return np.concatenate([z, np.sum(z**2, axis=1, keepdims=True)], axis=1)
 
-    cdfs = (*[stats.norm.cdf] * 3, stats.chi2(3).cdf)
+    cdfs = (stats.norm.cdf, stats.norm.cdf, stats.norm.cdf, stats.chi2(3).cdf)
     return Law(normal, OPEN, np.array([0.6, 1.1, 0.9]), lambda rng, n: rng.normal(size=(n, 3)) @ C.T, transform, cdfs)
 
 

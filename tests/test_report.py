@@ -7,6 +7,8 @@ import math
 import re
 import shutil
 import stat
+import subprocess
+import sys
 import webbrowser
 from collections.abc import Callable
 from importlib.resources import files
@@ -366,11 +368,9 @@ def test_a_study_of_two_objectives_is_refused() -> None:
 def test_hostile_names_choices_and_reasons_are_text_and_nothing_else() -> None:
     made = study(name=HOSTILE)
     odd = "line\nbreak\u202e\x00"
-    space = {
-        HOSTILE: CategoricalDistribution([HOSTILE, "'", '"', "&amp;", odd, "", " x "]),
-        odd: FloatDistribution(0, 1),
-    }
-    for number, choice in enumerate(space[HOSTILE].choices):  # type: ignore[union-attr]
+    choices = [HOSTILE, "'", '"', "&amp;", odd, "", " x "]
+    space = {HOSTILE: CategoricalDistribution(choices), odd: FloatDistribution(0, 1)}
+    for number, choice in enumerate(choices):
         made.add_trial(trial(number, {HOSTILE: choice, odd: number / 10}, space, float(number)))
     made.add_trial(trial(7, {HOSTILE: "'", odd: 0.9}, space, None, user_attrs={"carbo:reason": HOSTILE}))
     found = page(made, model=True)
@@ -549,7 +549,12 @@ def test_the_command_reads_a_study_of_another_program(
         made.add_trial(trial(number, {"v0": number > 0}, binary(1), value))
     optuna.create_study(storage=url, study_name="other")
     shown: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: bool(shown.append(address)))
+
+    def no_browser(address: str) -> bool:
+        shown.append(address)
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", no_browser)
     out = tmp_path / "r.html"
     code, _, said = run(capsys, url, "--study", "mine", "--out", out, "--no-model", "--open")
     found = Page(out.read_text(encoding="utf-8"))
@@ -601,6 +606,13 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     assert [path.name for path in tmp_path.iterdir()] == ["two.db"]
 
 
+def test_without_optuna_one_line_says_what_to_install() -> None:
+    program = "import sys; sys.modules['optuna'] = None; from carbo.cli import main; sys.exit(main(['report', 'x.db']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "pip install 'carbo[tune]'" in done.stderr
+
+
 # ---------------------------------------------------------------- numbers and axes
 
 
@@ -623,6 +635,8 @@ def test_figures_say_no_more_than_they_know() -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 @example(-1.7e308, 1.7e308)
+@example(-2.2e-309, 3e15)
+@example(1.7e308, 1.7e308)
 @example(1e16, 1e16 + 2)
 def test_an_axis_holds_its_values_between_ticks_in_order(one: float, two: float) -> None:
     low, high = sorted((one, two))

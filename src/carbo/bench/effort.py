@@ -76,7 +76,8 @@ def seconds(results: Results, form: str) -> Table:
         return Cell(f"{middle:.2g}" if middle >= 1e-3 else "<0.001", middle, None, len(found))
 
     columns = all_columns(results, form)
-    return Table("seconds", form, f"Seconds of processor time a suggestion, {form}: median", tuple(c.short for c in columns),
+    title = f"Seconds of processor time a suggestion, {form}: median"
+    return Table("seconds", form, title, tuple(c.short for c in columns),
                  grid(results, columns, cell), (), _keys(columns))  # fmt: skip
 
 

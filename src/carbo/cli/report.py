@@ -45,6 +45,9 @@ def add(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from carbo.tune.storage import need_optuna
+
+    need_optuna()  # before what imports it
     from carbo.report.file import check, save
     from carbo.report.gather import gather
     from carbo.report.page import render

@@ -6,6 +6,7 @@ Places are percentages of the line's length, so that a chart needs no size.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 
 from carbo.report.figures import figure
 
+LARGEST = sys.float_info.max
 ROBUST = 10
 """Values from which on a few that are far off may be cut."""
 FAR = 3.0
@@ -43,13 +45,14 @@ def linear(low: float, high: float, most: int = 6) -> Axis:
     """From at most `low` to at least `high`, both at a tick."""
     if low == high:
         margin = abs(low) / 10 or 1.0
-        low, high = low - margin, high + margin
+        low, high = max(low - margin, -LARGEST), min(high + margin, LARGEST)
     step = _step(high / most - low / most)
     first, last = math.floor(low / step), math.ceil(high / step)
     ticks = tuple((first + k) * step for k in range(last - first + 1))
     if not all(map(math.isfinite, ticks)) or any(a >= b for a, b in pairwise(ticks)):  # where floats end, or are sparse
         return Axis(low, high, (low, high), (figure(low, 3), figure(high, 3)))
-    return Axis(ticks[0], ticks[-1], ticks, tuple(_label(tick, step) for tick in ticks))
+    labels = tuple(_label(tick, step) for tick in ticks)
+    return Axis(min(low, ticks[0]), max(high, ticks[-1]), ticks, labels)  # a division may have rounded to the tick
 
 
 def counting(first: int, last: int, most: int = 6) -> Axis:

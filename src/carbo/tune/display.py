@@ -113,10 +113,11 @@ class Page:
         counts = [f"{count(now.rows, ('running',))} running", f"{count(now.rows, ('failed',))} failed"]
         words = f" {done}/{budget} " if budget else f" {done} evaluations "
         words += f" {clock(now.seconds)} so far" + (f", {clock(left)} left" if left is not None else "")
-        bar = ProgressBar(
-            total=budget or max(now.seconds + (now.left or 1), 1), completed=done if budget else now.seconds, width=30
-        )
+        total = budget or max(now.seconds + (now.left or 1), 1)
+        bar = ProgressBar(total, done if budget else now.seconds, width=min(30, self._console.width // 6))
         row = Table.grid(padding=(0, 1))
+        for _ in range(3):
+            row.add_column(no_wrap=True, overflow="ellipsis")
         row.add_row(bar, Text(words), Text(", ".join(counts), style="dim"))
         return row
 
@@ -136,8 +137,8 @@ class Page:
         from rich.text import Text
 
         table = Table(box=None, padding=(0, 2, 0, 0), title="last evaluations", title_justify="left", title_style="")
-        for heading in ("trial", "value", "time"):
-            table.add_column(heading, justify="right", no_wrap=True)
+        for heading, width in (("trial", 5), ("value", 8), ("time", 6)):  # kept where the terminal is narrow
+            table.add_column(heading, justify="right", no_wrap=True, min_width=width)
         table.add_column("where it differs from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
         running = [row for row in now.rows if row.standing == "running"][-LAST:]
         finished = [row for row in now.rows if row.standing in ("done", "failed")]

@@ -5,11 +5,12 @@ from their posterior (`bocs_model`), and the row that minimises this one polynom
 second order by semidefinite relaxation and rounding (BOCS-SDP), third order by simulated annealing (BOCS-SA3). A
 regulariser, which the paper adds to the sampled polynomial, is part of our objectives and learnt with them.
 
-A row that was evaluated before may be suggested again, as the description has it: the draw that led there was told
-more than those before it, and the repeated value is one more observation of the regression.
+A row that was evaluated before may be suggested again, as the description has it: nothing is excluded, and the
+repeated value is one more observation of the regression. Where the posterior has settled on a wrong polynomial, a run
+can end in such repeats.
 
 The Gibbs sampler goes on from where it stood at the last suggestion: FIRST sweeps before the first, THEN before each
-further one, where the paper restarts it every time.
+further one. That is as good for the optimum found as many more sweeps: see `docs` of FIRST and THEN below.
 """
 
 from __future__ import annotations
