@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+EXTRAS ?= dev
 
 BIN := .venv/bin
 # The stamps carry a checksum of the folder: in a copied checkout .venv would still run the original's code.
@@ -56,6 +57,6 @@ $(CREATED):
 
 $(INSTALLED): $(CREATED) pyproject.toml
 	@echo "installing carbo and its tools into .venv (a minute, once)" >&2
-	@$(BIN)/python -m pip install --disable-pip-version-check -q -e '.[dev]' >.venv/install.log 2>&1 \
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -e '.[$(EXTRAS)]' >.venv/install.log 2>&1 \
 		|| { cat .venv/install.log >&2; echo "error: the installation failed, see above" >&2; exit 1; }
 	@touch $@

@@ -153,7 +153,7 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path] if path.is_file() else []
     inner = path / "runs"
-    return sorted((inner if inner.is_dir() else path).glob("*.jsonl"))
+    return sorted(inner.glob("*.jsonl") if inner.is_dir() else set(path.glob("*.jsonl")) - {path / "speed.jsonl"})
 
 
 def _records(path: Path) -> Iterator[Record]:

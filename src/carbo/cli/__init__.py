@@ -1,4 +1,4 @@
-"""The `carbo` command. Exit codes: 0 done, 2 wrong input (one line says what), 130 interrupted.
+"""The `carbo` command. Exit codes: 0 done, 1 some runs failed, 2 wrong input (one line says what), 130 interrupted.
 
 Each command has a module of its own here, with `add(commands)`, which names its options and what they run.
 """
@@ -18,8 +18,11 @@ EXAMPLES = """examples:
   carbo init study.toml                  write a study file, by asking
   carbo tune study.toml                  optimise the command it names
   carbo best study.toml                  the best settings so far
+  carbo report study.toml                one page to send
   carbo demo                             tune a made-up database in under a minute
   carbo demo --budget 100 --plot best.png
+  carbo bench run --list                 problems and methods of the laboratory
+  carbo bench table                      the paper's tables with our runs beside its own
   carbo bench speed                      seconds of one suggestion at four sizes, as JSON
 """
 
