@@ -39,7 +39,7 @@ def cost(params: dict[str, Any]) -> float:
     """Less is better. Two sensors together may be worth more than each alone, which the search has to find out."""
     worth = sum(value for name, (_, _, value) in SENSORS.items() if params[name])
     worth += 3.0 * (params["infrared"] and params["spectrometer"]) + 2.0 * (params["radio"] and params["dosimeter"])
-    return -worth * params["duty"]
+    return float(-worth * params["duty"])
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ repeated value is one more observation of the regression. Where the posterior ha
 can end in such repeats.
 
 The Gibbs sampler goes on from where it stood at the last suggestion: FIRST sweeps before the first, THEN before each
-further one. That is as good for the optimum found as many more sweeps: see `docs` of FIRST and THEN below.
+further one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ from carbo.threads import limited
 from carbo.variables import listing
 
 FIRST, THEN = 100, 30
-"""Sweeps of the Gibbs sampler before the first suggestion and before each that follows."""
+"""Sweeps of the Gibbs sampler before the first suggestion and before each that follows.
+
+Measured on Ising sparsification without regulariser. Single draws at 100 observations, 24 chains each, err on random
+rows by 0.86 standard deviations so, by 0.79 after 1,000 sweeps from scratch (scatter 0.18 and 0.11). The best value of
+170 evaluations, nine runs of the paper each: 0.083, 0.095 and 0.105 with 10, 30 and 100 sweeps, standard error 0.055.
+"""
 
 Search = Callable[[np.random.Generator, search.Polynomial], Ints]
 """A generator and a polynomial to a row (d,) that minimises it, or nearly so."""
