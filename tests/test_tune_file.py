@@ -277,14 +277,14 @@ def test_a_hostile_value_stays_within_its_argument(value: str) -> None:
 
 
 def point(**params: Any) -> Point:
-    return Point(params, 12, 1, "/tmp/d")
+    return Point(params, 12, 1, "/scratch/d")
 
 
 def test_placeholders_are_filled() -> None:
     known = ["a", "b", "trial", "repeat", "tmp", "params"]
     line = [template(text, known) for text in ("{a}{b}", "{{a}}", "{trial}.{repeat}", "{tmp}/x", "{params}", "}}{{")]
     got = arguments(tuple(line), point(a=0.1, b=True), {})
-    assert got == ["0.1true", "{a}", "12.1", "/tmp/d/x", '{"a": 0.1, "b": true}', "}{"]
+    assert got == ["0.1true", "{a}", "12.1", "/scratch/d/x", '{"a": 0.1, "b": true}', "}{"]
 
 
 def test_a_flag_that_is_off_leaves_no_argument_behind() -> None:

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from carbo.errors import SpaceError
 from carbo.space import Constraint, Params, Space
-from carbo.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable
+from carbo.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable, is_label
 
 Distributions = dict[str, BaseDistribution]
 
@@ -63,7 +63,7 @@ class Column:
 
     def __init__(self, variable: Variable, values: Sequence[Any], ruler: Ruler | None = None) -> None:
         self.variable, self.values, self._ruler = variable, tuple(values), ruler
-        self._index = {value: i for i, value in enumerate(self.values) if _is_label(value)}
+        self._index = {value: i for i, value in enumerate(self.values) if is_label(value)}
 
     @property
     def relabelled(self) -> bool:
@@ -89,7 +89,7 @@ def column(name: str, distribution: BaseDistribution, wishes: Wishes) -> Column:
         return _given(wishes.variables[name])
     if isinstance(distribution, CategoricalDistribution):
         choices = [c for i, c in enumerate(distribution.choices) if distribution.to_internal_repr(c) == i]
-        labels = [c if _is_label(c) else ("choice", i) for i, c in enumerate(choices)]
+        labels = [c if is_label(c) else ("choice", i) for i, c in enumerate(choices)]
         return Column(_variable(name, labels, wishes, name in wishes.ordinal), choices)
     if isinstance(distribution, IntDistribution):
         numbers: Sequence[int | float] = _integers(name, distribution, wishes)
@@ -117,15 +117,6 @@ def _given(variable: Variable) -> Column:
 
 def _ruler(levels: Sequence[Any], low: float, high: float, log: bool) -> Ruler:
     return Ruler(float(low), float(high), log, [math.log(v) if log else float(v) for v in levels])
-
-
-def _is_label(value: Any) -> bool:
-    """Whether the engine can use a choice as it is: hashable, and equal to itself, which NaN is not."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return bool(value == value)  # noqa: PLR0124
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -14,7 +14,18 @@ import numpy as np
 
 from carbo.errors import CarboError, SpaceError
 from carbo.space import Params, Space
-from carbo.variables import DEFAULT_POINTS, Categorical, Float, Integer, Ordinal, Variable, listing, native, refuse
+from carbo.variables import (
+    DEFAULT_POINTS,
+    Categorical,
+    Float,
+    Integer,
+    Ordinal,
+    Variable,
+    is_label,
+    listing,
+    native,
+    refuse,
+)
 
 STEPS = 201
 """Most levels of integers and quantised numbers without `points` of their own; longer ranges get this many."""
@@ -173,22 +184,13 @@ def _choices(name: str, categories: Iterable[Any]) -> Parameter:
             refuse(name, "plain values as choices", "a choice that holds a search space", "list the combinations")
         if not any(_same(value, each) for each in values):  # Ray's users write a value twice to make it likelier
             values.append(value)
-    labels = [value if _usable(value) else ("choice", i, repr(value)) for i, value in enumerate(values)]
+    labels = [value if is_label(value) else ("choice", i, repr(value)) for i, value in enumerate(values)]
     return Parameter(Categorical(labels), values)
 
 
 def _own(variable: Variable) -> Parameter:
     numeric = variable.arguments["log"] if isinstance(variable, Float | Integer) else None
     return Parameter(variable, variable.choices, numeric)
-
-
-def _usable(value: Any) -> bool:
-    """Whether the engine can use a choice as it is: hashable, and equal to itself, which NaN is not."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return bool(value == value)  # noqa: PLR0124
 
 
 def _same(one: Any, two: Any) -> bool:

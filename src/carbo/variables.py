@@ -221,6 +221,15 @@ KINDS: dict[str, type[Variable]] = {
 # ---------------------------------------------------------------- checks of arguments
 
 
+def is_label(value: Any) -> bool:
+    """Whether the engine can use a choice as it is: hashable, and equal to itself, which NaN is not."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return bool(value == value)  # noqa: PLR0124
+
+
 def refuse(name: str, expected: str, got: str, way_out: str) -> NoReturn:
     raise SpaceError(f"variable {name!r}: expected {expected}, got {got}; {way_out}")
 
