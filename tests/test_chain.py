@@ -362,17 +362,19 @@ def test_the_step_of_a_coordinate_follows_its_spread_as_far_as_that_is_believed(
 
 
 class Recorder:
-    """Stands in for `hamiltonian.trajectory` and remembers sizes and chances."""
+    """Stands in for `hamiltonian.trajectory` and remembers how it was called."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[Floats] = []
         self.leaps: list[int] = []
         self.chances: list[float] = []
+        self.starts: list[Place] = []
         self._plain = hamiltonian.trajectory
         monkeypatch.setattr(hamiltonian, "trajectory", self.trajectory)
 
     def trajectory(self, rng: Any, here: Place, target: Any, box: Any, size: Floats, leaps: int) -> hamiltonian.Move:
         move = self._plain(rng, here, target, box, size, leaps)
+        self.starts.append(here)
         self.sizes.append(size)
         self.leaps.append(leaps)
         self.chances.append(move.chance)
@@ -423,6 +425,27 @@ def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, mon
             draw(np.random.default_rng(seed), warm, model, data, Sampling(30, leapfrogs=4))
         kept += seen.chances
     assert 0.4 < np.mean(kept) < 0.93
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_new_chain_climbs_before_it_moves_and_a_warm_one_does_not(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = default(MIXED), some_data(MIXED, 20, seed)
+    first = initial(model, data)
+    density = Posterior(model, data, first)
+    foot = density(density.layout.flat(first))
+    assert foot is not None
+    top = chain._climb(density, foot)
+    higher = chain._climb(density, chain._climb(density, top))
+    assert foot.log_f + 1.0 < top.log_f <= higher.log_f < top.log_f + 1.0
+    assert np.all((top.x >= density.box.low) & (top.x <= density.box.high))
+    again = density(top.x)
+    assert again is not None
+    assert (again.log_f, *again.gradient) == (top.log_f, *top.gradient)
+    seen, rng = Recorder(monkeypatch), np.random.default_rng(seed)
+    warm, samples = draw(rng, None, model, data, SHORT._replace(burn_in=0))
+    np.testing.assert_array_equal(seen.starts[0].x, top.x)
+    draw(rng, warm, model, data, SHORT)
+    np.testing.assert_array_equal(seen.starts[SHORT.samples].x, density.layout.flat(samples[-1]))
 
 
 # -- the chain goes on -----------------------------------------------------------------------------------------------
@@ -549,7 +572,7 @@ def test_a_chain_survives_hardly_any_burn_in(burn_in: int) -> None:
     end, samples = draw(np.random.default_rng(0), None, model, data, SHORT._replace(burn_in=burn_in))
     assert_sane(model, data, samples)
     assert end.tuning is not None
-    assert np.all(end.tuning.size > 0)
+    assert np.all(end.tuning.variance > 0.9 * chain.NARROW**2)  # a variance of nothing would be refused when restored
 
 
 def test_noise_is_raised_as_far_as_the_covariance_needs_it() -> None:
@@ -559,7 +582,13 @@ def test_noise_is_raised_as_far_as_the_covariance_needs_it() -> None:
     data = Data(np.zeros((10, 5), dtype=np.intp), np.random.default_rng(0).normal(size=10))
     h = initial(model, data)._replace(log_noise=-60.0)
     density = Posterior(model, data, h)
-    assert density(density.layout.flat(h)) is None
+    x = density.layout.flat(h)
+    assert density(x) is None
+    begun = chain._start(density, h).x
+    below = np.append(begun[:-1], begun[-1] - 1.0)
+    assert density(below) is None
+    assert -60.0 < begun[-1] < 0.0
+    np.testing.assert_array_equal(begun[:-1], x[:-1])
     _, samples = draw(np.random.default_rng(0), Chain(h, tuned(model.kernel, 0.1)), model, data, SHORT)
     assert_sane(model, data, samples)
 
