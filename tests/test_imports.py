@@ -38,9 +38,10 @@ ALLOWED: dict[str, set[str]] = {
     "incremental": {"ensemble", "graph", "kernel"},
     "acquisition": {"ensemble", "graph", "incremental"},
     "search": set(),
-    "settings": {"errors", "graph", "posterior"},
+    "values": {"graph"},
+    "settings": {"errors", "graph", "posterior", "values"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
-    "influence": {"ensemble", "kernel", "space"},
+    "influence": {"ensemble", "graph", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},
 }
 ALLOWED["optimizer"] = set(ALLOWED) - {"minimize"}

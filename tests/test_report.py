@@ -243,9 +243,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
             variance[i] = C[i, i] - weights @ K[others, i]
         means.append(mean)
         variances.append(variance)
-    mixed = np.mean(means, axis=0)
-    spread = np.sqrt(np.mean(variances + (np.array(means) - mixed) ** 2, axis=0))
-    return scale.centre + scale.unit * mixed, scale.unit * spread
+    return scale.back(np.array(means), np.sqrt(variances))
 
 
 def test_leave_one_out_in_closed_form_is_refitting_without_each(modelled: tuple[optuna.Study, carbo.Optimizer]) -> None:

@@ -2,7 +2,7 @@
 
 Notation
     rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
-    y       standardised values of the evaluations that succeeded
+    y       values of the evaluations that succeeded, warped and standardised (`values`)
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from carbo.settings import STANDARD, Settings, preset
 from carbo.space import Params, Space, row_key
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
+from carbo.values import Scale, standardise
 
 STATE_VERSION = 2
 FAILURE_SAMPLES = 3
@@ -42,13 +43,6 @@ class Best(NamedTuple):
 
     params: Params
     value: float
-
-
-class Scale(NamedTuple):
-    """value = centre + unit * y."""
-
-    centre: float
-    unit: float
 
 
 class Optimizer:
@@ -240,7 +234,7 @@ class Optimizer:
     def _data(self) -> tuple[Data, Scale]:
         ok = self._succeeded
         values = np.array(self._values)[ok]
-        y, scale = standardise(values)
+        y, scale = standardise(values, self.settings.warp)
         return Data(np.array(self._rows, dtype=np.intp)[ok], y), scale
 
     def _asker(self) -> _Asker:
@@ -284,16 +278,13 @@ class Optimizer:
         single = isinstance(params, Mapping)
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
         model, scale = self._look()
-        mu, sd = model.predict(rows)
-        mean = mu.mean(axis=0)
-        std = np.sqrt(np.mean(sd**2 + (mu - mean) ** 2, axis=0))
-        means, stds = scale.centre + scale.unit * mean, scale.unit * std
+        means, stds = scale.back(*model.predict(rows))
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
-        model, _ = self._look()
-        return influence(np.random.default_rng(0), model, self.space)
+        model, scale = self._look()
+        return influence(np.random.default_rng(0), model, self.space, scale.value)
 
     # Saving
 
@@ -362,7 +353,8 @@ class _Asker:
 
     def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: _Failures | None) -> None:
         self._owner, self._plain = owner, model
-        self._incumbent = data.X[int(np.argmin(data.y))]
+        best = int(np.argmin(data.y))
+        self._incumbent, self._vain = data.X[best], len(data.y) - 1 - best
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self) -> Ints:
@@ -370,8 +362,14 @@ class _Asker:
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty)
+        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty,
+                            self._stuck())  # fmt: skip
         return propose(owner._rng, question)
+
+    def _stuck(self) -> bool:
+        """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""
+        patience, out = self._owner.settings.patience, len(self._owner._pending)
+        return patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
 
 
 def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
@@ -391,16 +389,6 @@ def generator(seed: int | None) -> np.random.Generator:
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
         raise DataError(f"seed: expected a whole number >= 0, or None for a different run each time, got {seed!r}")
     return np.random.default_rng(None if seed is None else int(seed))
-
-
-def standardise(values: Floats) -> tuple[Floats, Scale]:
-    """Zero mean and unit variance, for values of any size; a constant becomes zeros."""
-    largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    small = values / largest  # squares of 1e300 would overflow
-    centre, unit = float(np.mean(small)), float(np.std(small))
-    if unit <= 1e-14:
-        unit = 1.0
-    return (small - centre) / unit, Scale(centre * largest, unit * largest)
 
 
 def as_value(value: Any) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from typing import Any
 
 from carbo.bench.baselines.base import Method
 from carbo.graph import Ints
@@ -11,6 +12,9 @@ from carbo.optimizer import Optimizer
 from carbo.posterior import Priors
 from carbo.settings import DEFAULT, PAPER, Settings
 from carbo.space import Space
+
+NEWER: dict[str, Any] = {"warp": "none", "patience": 0}
+"""Settings that the first records do not name, with the value that makes suggestions as they were then."""
 
 
 class Carbo:
@@ -30,7 +34,13 @@ class Carbo:
 def _method(name: str, title: str, settings: Settings) -> Method:
     # The laboratory tells the initial points, however few: the optimiser is not to draw more of its own.
     told = dataclasses.replace(settings, initial=1)
-    return Method(name, title, partial(Carbo, told), told.to_dict())
+    return Method(name, title, partial(Carbo, told), recorded(told))
+
+
+def recorded(settings: Settings) -> dict[str, Any]:
+    """The settings as records hold them: what is newer than the first records is left out where it changes nothing."""
+    values = settings.to_dict()
+    return {key: value for key, value in values.items() if key not in NEWER or value != NEWER[key]}
 
 
 PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)
