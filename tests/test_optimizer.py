@@ -621,8 +621,8 @@ def sine(params: Params) -> float:
 @both_presets
 @pytest.mark.parametrize("seed", range(3))
 def test_predictions_interpolate_on_the_users_scale_and_doubt_what_is_far(preset: str, seed: int) -> None:
-    """24 noiseless values between 990 and 1015: within 0.1 of them and sure of it at the data, with a standard deviation of some
-    units at the other end of `a` (noise is inferred, so the data are met roughly).
+    """24 noiseless values between 990 and 1015: within 0.1 of them and sure of it at the data, with a standard
+    deviation of some units at the other end of `a` (noise is inferred, so the data are met roughly).
     """
     opt = cheap(
         Space({"a": Integer(0, 20), "b": Categorical(["x", "y", "z"])}), preset, seed=seed, samples=5, burn_in=20

@@ -32,8 +32,9 @@ from carbo.space import Params, Space, row_key
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 from carbo.values import Scale, standardise
+from carbo.warping import Warping, looked
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
 
@@ -78,6 +79,7 @@ class Optimizer:
         self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
         self._chain: Chain | None = None
         self._failure_chain: Chain | None = None
+        self._warping = Warping()
         kernel = self._kernel()
         self._model = Model(kernel, self.settings.priors)
         self._failure_model = Model(kernel, STANDARD)
@@ -231,15 +233,21 @@ class Optimizer:
                 if not (ok and self.settings.replicate)}  # fmt: skip
         return seen | self._pending.keys()
 
-    def _data(self) -> tuple[Data, Scale]:
+    def _data(self) -> _View:
+        """What the model is to see now, the warp looked at again where that is due."""
         ok = self._succeeded
-        values = np.array(self._values)[ok]
-        y, scale = standardise(values, self.settings.warp)
-        return Data(np.array(self._rows, dtype=np.intp)[ok], y), scale
+        X, values = np.array(self._rows, dtype=np.intp)[ok], np.array(self._values)[ok]
+        warping, chain = self._warping, self._chain
+        if self.settings.warps:
+            warping, mode = looked(warping, X, values, self._model)
+            if mode is not None and chain is not None:
+                chain = chain._replace(hyper=mode)
+        y, scale = standardise(values, warping.multiple)
+        return _View(Data(X, y), scale, warping, chain)
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
-        data, _ = self._data()
+        data, _, self._warping, self._chain = self._data()
         self._chain, hypers = chains.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
         return _Asker(self, ens.build(self._model.kernel, hypers, data), data, self._failures(self._rng))
 
@@ -260,10 +268,10 @@ class Optimizer:
         key = len(self._rows), self._rng.bit_generator.state["state"]["state"]
         if self._view is not None and self._view[0] == key:
             return self._view[1], self._view[2]
-        data, scale = self._data()
         rng = copy.deepcopy(self._rng)
-        with limited(len(data.y), self.settings.threads):
-            _, hypers = chains.draw(rng, self._chain, self._model, data, self.settings.sampling)
+        with limited(len(self._rows), self.settings.threads):
+            data, scale, _, chain = self._data()
+            _, hypers = chains.draw(rng, chain, self._model, data, self.settings.sampling)
         self._view = key, ens.build(self._model.kernel, hypers, data), scale
         return self._view[1], scale
 
@@ -301,6 +309,7 @@ class Optimizer:
             "queue": [row.tolist() for row in self._queue],
             "chain": _chain_state(self._chain),
             "failure_chain": _chain_state(self._failure_chain),
+            "warping": list(self._warping),
         }
 
     @classmethod
@@ -328,11 +337,21 @@ class Optimizer:
             restored._queue = _rows_from(space, state["queue"])
             restored._chain = _chain_from(state["chain"], restored._model)
             restored._failure_chain = _chain_from(state["failure_chain"], restored._failure_model)
+            restored._warping = _warping_from(state["warping"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
             ) from error
         return restored
+
+
+class _View(NamedTuple):
+    """Data as the model sees them, how they became so, and the chain that goes on from there."""
+
+    data: Data
+    scale: Scale
+    warping: Warping
+    chain: Chain | None
 
 
 class _Failures(NamedTuple):
@@ -450,6 +469,13 @@ def _rows_from(space: Space, rows: Any) -> list[Ints]:
     if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
         raise ValueError("a row outside the space")
     return list(array.astype(np.intp))
+
+
+def _warping_from(state: Sequence[Any]) -> Warping:
+    multiple, due = state
+    if multiple is not None and not float(multiple) > 0:
+        raise ValueError(f"a warp with the multiple {multiple!r}")
+    return Warping(None if multiple is None else float(multiple), int(due))
 
 
 def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:

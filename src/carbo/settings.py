@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 from carbo.errors import SettingsError
 from carbo.graph import Scale
 from carbo.posterior import Priors, Sampling
-from carbo.values import WarpName
 
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
 Sampler = Literal["auto", "slice"]
+Warp = Literal["auto", "none"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -32,8 +32,8 @@ class Settings:
 
     kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
     highest_order   of the "orders" kernel; product_term adds the full product to it
-    warp            "tail": the model sees the logarithm of the worse half of the values; "none": it sees the values
-                    (`carbo.values`)
+    warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
+                    sees the logarithm of the worse half of the values (`carbo.warping`); "none": never
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.posterior.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
@@ -61,7 +61,7 @@ class Settings:
     kernel: KernelName = "orders"
     highest_order: int = 3
     product_term: bool = False
-    warp: WarpName = "tail"
+    warp: Warp = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
     sampler: Sampler = "auto"
@@ -88,7 +88,7 @@ class Settings:
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, get_args(KernelName))
         _one_of("sampler", self.sampler, get_args(Sampler))
-        _one_of("warp", self.warp, get_args(WarpName))
+        _one_of("warp", self.warp, get_args(Warp))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
         _one_of("search", self.search, get_args(Search))
@@ -118,6 +118,10 @@ class Settings:
             )
         if not isinstance(self.priors, Priors):
             raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
+
+    @property
+    def warps(self) -> bool:
+        return self.warp == "auto" and self.sampling.leapfrogs > 0
 
     @property
     def sampling(self) -> Sampling:

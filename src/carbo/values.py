@@ -7,23 +7,22 @@ Notation
 
 A Gaussian process believes in values that spread alike everywhere. Costs often do not: a few settings are hundreds of
 times worse than the others, and how much worse says little about where the best ones are. The warp leaves the better
-half of the values as they are, so that an improvement counts by its size, and takes the logarithm of the worse half.
-Its unit s is half the mean distance from the median: a heap of nearly equal good values does not shrink it to nothing.
+half of the values as they are, so that an improvement counts by its size, and takes the logarithm of the worse half,
+in units of s, a multiple of the mean distance from the median: a heap of nearly equal good values does not shrink it to
+nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`warping`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from carbo.graph import Floats
 
-WarpName = Literal["none", "tail"]
-
 BEYOND = 1.0
-"""Predictions exceed the worst value seen at most by this power of e: the exponential of a normal tail has no measure."""
+"""Predictions exceed the worst value seen at most e to this power times: exponentiated normal tails have no measure."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 """Of the Gauss-Hermite rule for a standard normal variable; the weights sum to sqrt(2 pi)."""
 
@@ -45,12 +44,16 @@ class Tail(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How told values v became y: t = size (centre + unit y), all in units of `size`; `tail` came first."""
+    """How told values v became y: t = size (centre + unit y), all in units of `size`; `tail` came first.
+
+    log_slope: sum of log dy/dv over the values, v in units of `size`: what a density of y gains as one of v.
+    """
 
     size: float
     centre: float
     unit: float
     tail: Tail | None = None
+    log_slope: float = 0.0
 
     def value(self, y: Floats) -> Floats:
         """The values of y in units of `size`."""
@@ -72,20 +75,21 @@ class Scale(NamedTuple):
             return np.nan_to_num(self.size * centre), np.nan_to_num(self.size * std)
 
 
-def standardise(values: Floats, warp: WarpName = "none") -> tuple[Floats, Scale]:
-    """y and the way back, for values of any size; constant values become zeros."""
+def standardise(values: Floats, multiple: float | None = None) -> tuple[Floats, Scale]:
+    """y and the way back, for values of any size; constant values become zeros. multiple None: no warp."""
     size = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    t, tail = values / size, None  # squares of 1e300 would overflow
-    if warp == "tail" and (tail := _fitted(t)) is not None:
-        t = tail.warped(t)
+    v = values / size  # squares of 1e300 would overflow
+    tail = None if multiple is None else _fitted(v, multiple)
+    t = v if tail is None else tail.warped(v)
     centre, unit = float(np.mean(t)), float(np.std(t))
     if unit <= 1e-14:
         unit = 1.0
-    return (t - centre) / unit, Scale(size, centre, unit, tail)
+    steep = 0.0 if tail is None else float(np.log1p(np.maximum(v - tail.m, 0.0) / tail.s).sum())
+    return (t - centre) / unit, Scale(size, centre, unit, tail, -steep - len(v) * math.log(unit))
 
 
-def _fitted(v: Floats) -> Tail | None:
+def _fitted(v: Floats, multiple: float) -> Tail | None:
     """None where the values do not differ."""
     m = float(np.median(v))
-    s = 0.5 * float(np.mean(np.abs(v - m)))
+    s = multiple * float(np.mean(np.abs(v - m)))
     return Tail(m, s, float(np.max(v))) if s > 1e-14 else None

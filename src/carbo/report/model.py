@@ -83,7 +83,7 @@ def leave_one_out(optimizer: Optimizer) -> tuple[Floats, Floats]:
     In the order told, failures left out; on the optimiser's scale, where smaller is better.
     """
     model, scale = optimizer._look()
-    order = telling(optimizer._data()[0])
+    order = telling(optimizer._data().data)
     mean, variance = (np.empty((model.size, len(order))) for _ in range(2))
     for s in range(model.size):
         mean[s, order], variance[s, order] = _left_out(model, s)
