@@ -449,3 +449,32 @@ def test_levels_reach_smac_as_integers_and_the_rest_as_categories() -> None:
     kinds = [type(parameter).__name__ for parameter in smac.configurations(MIXED).values()]
     category, integer = "CategoricalHyperparameter", "UniformIntegerHyperparameter"
     assert kinds == [category, category, integer, category, integer, integer, category]
+
+
+# ---------------------------------------------------------------- variants
+
+
+def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
+    name = "default:patience=0+warp=none+priors.weight_sd=3.0+priors.relevance=normal"
+    found = Settings.from_dict({**NEWER, **method(name).settings})
+    priors = dataclasses.replace(DEFAULT.priors, weight_sd=3.0, relevance="normal")
+    assert found == dataclasses.replace(DEFAULT, initial=1, patience=0, warp="none", priors=priors)
+    assert method(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("default:", "default:patience=0"),
+        ("default:patience", "default:patience=0"),
+        ("default:patience=", "default:patience=0"),
+        ("annealing:patience=0", "presets are default, paper"),
+        ("default:patient=0", "'patient'"),
+        ("default:patience=-1", "patience"),
+        ("default:priors.weight=3", "'weight'"),
+        ("default:warp=sideways", "'sideways'"),
+    ],
+)
+def test_a_wrong_variant_is_refused_by_name(name: str, named: str) -> None:
+    with pytest.raises(CarboError, match=named):
+        method(name)
