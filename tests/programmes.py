@@ -30,7 +30,7 @@ class Programme:
         """The whole variables, the first ones, of a point that is proved to be the best."""
         rows, columns, coefficients = zip(*self._entries, strict=True)
         matrix: Any = coo_array((coefficients, (rows, columns)), shape=(len(self._low), len(self._cost)))
-        integrality = np.arange(len(self._cost)) < self._whole
+        integrality = (np.arange(len(self._cost)) < self._whole).astype(np.intp)
         found = milp(self._cost, constraints=LinearConstraint(matrix.tocsr(), self._low, self._high),
                      integrality=integrality, bounds=Bounds(0, 1), options={"mip_rel_gap": 0})  # fmt: skip
         assert found.status == 0, found.message

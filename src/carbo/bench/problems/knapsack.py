@@ -62,7 +62,7 @@ class Profit:
 
     def many(self, rows: Ints) -> Floats:
         """(n,) the values of rows (n, d)."""
-        return -np.sum((rows @ self.p) * rows, axis=1).astype(np.float64)
+        return np.asarray(-np.sum((rows @ self.p) * rows, axis=1), dtype=np.float64)
 
 
 class Items(NamedTuple):

@@ -35,7 +35,7 @@ class Energy:
         """(n,) the energies of rows (n, d)."""
         s = 2.0 * rows - 1.0
         shifts = range(1, rows.shape[1])
-        return np.sum([np.sum(s[:, :-k] * s[:, k:], axis=1) ** 2 for k in shifts], axis=0)
+        return np.asarray(np.sum([np.sum(s[:, :-k] * s[:, k:], axis=1) ** 2 for k in shifts], axis=0))
 
 
 def labs(run: int, length: int = 30) -> Problem:
