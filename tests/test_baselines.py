@@ -26,7 +26,7 @@ from carbo.bench.baselines import METHODS, Method, Strategy, method, smac
 from carbo.bench.baselines.annealing import COLD, HOT, mean_hops
 from carbo.bench.baselines.combo import NEWER
 from carbo.bench.baselines.evolution import POPULATION, SAMPLE
-from carbo.bench.baselines.packaged import ordered
+from carbo.bench.baselines.packaged import TRIES, ordered, permitted
 from carbo.errors import CarboError, SettingsError
 from carbo.graph import Floats, Graph, Ints, cycle, path
 from carbo.settings import DEFAULT, PAPER, Settings
@@ -164,11 +164,48 @@ def test_a_constraint_is_honoured(name: str) -> None:
     assert space.feasible(asked(strategy, lambda row: -float(row.sum()), 100)).all()
 
 
-@pytest.mark.parametrize("name", PACKAGED)
-def test_packages_that_know_no_constraint_refuse_it(name: str) -> None:
-    space = Space(BINARY.variables, constraint=lambda params: params["b0"])
-    with pytest.raises(SettingsError, match=f"method '{name}': expected a space without a constraint"):
-        ready(name).start(space, 6, 60)
+@pytest.mark.parametrize("name", [*PACKAGED, "default"])
+def test_packages_that_know_no_constraint_are_kept_within_it(name: str) -> None:
+    space = Space(BINARY.variables, constraint=lambda params: sum(params.values()) <= 8)
+    strategy = ready(name).start(space, 6, 60)
+    told(strategy, space, lambda row: -float(row.sum()), 20, seed=6)
+    assert space.feasible(asked(strategy, lambda row: -float(row.sum()), 2 if name in SLOW else 20)).all()
+
+
+class Stubborn:
+    """Suggests the rows it was given, one after the other; remembers what it was told."""
+
+    def __init__(self, rows: list[Ints]) -> None:
+        self.rows, self.told = list(rows), list[tuple[list[int], float]]()
+
+    def tell(self, row: Ints, value: float) -> None:
+        self.told.append((row.tolist(), value))
+
+    def ask(self) -> Ints:
+        return self.rows.pop(0)
+
+
+def test_a_forbidden_row_is_told_as_the_worst_so_far_and_another_asked_for() -> None:
+    space = Space({"a": Binary(), "b": Binary()}, constraint=lambda params: not params["a"])
+    forbidden, good = np.array([1, 0]), np.array([0, 1])
+    inner = Stubborn([forbidden, forbidden, good, *[forbidden] * TRIES, good])
+    given: list[Space] = []
+
+    def start(free: Space, _seed: int, _budget: int) -> Strategy:
+        given.append(free)
+        return inner
+
+    strategy = permitted(start)(space, 0, 10)
+    assert given[0].constraint is None
+    assert not strategy.ask()[0]  # nothing is the worst yet: a random row, and the method is left alone
+    assert len(inner.rows) == TRIES + 4
+    strategy.tell(good, 3.0)
+    strategy.tell(np.array([0, 0]), 2.0)
+    assert strategy.ask().tolist() == [0, 1]
+    assert inner.told == [([0, 1], 3.0), ([0, 0], 2.0), ([1, 0], 3.0), ([1, 0], 3.0)]
+    assert not strategy.ask()[0]  # after TRIES forbidden rows a random one
+    assert len(inner.rows) == 1
+    assert permitted(start)(Space(space.variables), 0, 10) is inner  # no constraint: the method itself
 
 
 @pytest.mark.parametrize("name", PACKAGED)
