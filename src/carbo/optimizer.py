@@ -50,6 +50,13 @@ class Scale(NamedTuple):
     centre: float
     unit: float
 
+    def averaged(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (N,) on the values' scale, from those of every sample (S, N), standardised."""
+        centre = mean.mean(axis=0)
+        sd = np.sqrt(np.mean(variance + (mean - centre) ** 2, axis=0))
+        with np.errstate(over="ignore"):  # values may be as large as floats can be; what is predicted then stays there
+            return np.nan_to_num(self.centre + self.unit * centre), np.nan_to_num(self.unit * sd)
+
 
 class Optimizer:
     """Bayesian optimisation of a function of discrete variables, one suggestion at a time; it minimises.
@@ -285,10 +292,18 @@ class Optimizer:
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
         model, scale = self._look()
         mu, sd = model.predict(rows)
-        mean = mu.mean(axis=0)
-        std = np.sqrt(np.mean(sd**2 + (mu - mean) ** 2, axis=0))
-        means, stds = scale.centre + scale.unit * mean, scale.unit * std
+        means, stds = scale.averaged(mu, sd**2)
         return (float(means[0]), float(stds[0])) if single else (means, stds)
+
+    def leave_one_out(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each value given all others, noise included, averaged over the samples.
+
+        In the order told, failures left out. The hyperparameters are those of all values.
+        """
+        model, scale = self._look()
+        told = np.argsort(ens.telling(self._data()[0]))
+        mean, variance = model.left_out()
+        return scale.averaged(mean[:, told], variance[:, told])
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""

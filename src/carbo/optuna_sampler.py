@@ -18,7 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -39,7 +39,7 @@ from carbo.optuna_arguments import (
 )
 from carbo.optuna_engine import Engine
 from carbo.optuna_space import Column, Distributions, build, column, permitted, provisional
-from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, write_claim
+from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, write_claim, write_seconds
 from carbo.settings import Settings
 from carbo.space import Constraint, Params, Space
 from carbo.variables import DEFAULT_POINTS, listing
@@ -48,6 +48,14 @@ PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds that the trial with the lower number waits for another to withdraw, before it does so itself."""
 
 _logger = logging.getLogger("optuna.carbo")  # below Optuna's own, whose verbosity and format the user has set
+
+
+class Told(NamedTuple):
+    """The engine, told of a study."""
+
+    optimizer: Optimizer
+    numbers: list[int]
+    """Of the trials that it knows a value of, in the order told."""
 
 
 class CarboSampler(BaseSampler):
@@ -133,6 +141,10 @@ class CarboSampler(BaseSampler):
         It minimises: where the study maximises, values have the other sign.
         DataError while no trial has a result and no search space was given.
         """
+        return self.told(study).optimizer
+
+    def told(self, study: Study) -> Told:
+        """The same, and which trials its values are of."""
         refuse_many(study)
         with self._lock:
             self._read(study)
@@ -141,7 +153,7 @@ class CarboSampler(BaseSampler):
                 raise DataError("study: expected a finished trial, got none; the parameters are not known before")
             engine = self._engine_for(space)
             engine.load(self._memory, study.direction)
-            return engine.view()
+            return Told(engine.view(), engine.numbers)
 
     # ---- Optuna's side
 
@@ -169,7 +181,7 @@ class CarboSampler(BaseSampler):
         if search_space.keys() <= fixed.keys():  # also where the space is empty
             return {}
         with self._lock:
-            self._exhausted = False
+            began, self._exhausted = time.perf_counter(), False
             for attempt in itertools.count():
                 if self._read_for != trial.number:
                     self._read(study, trial)
@@ -186,6 +198,7 @@ class CarboSampler(BaseSampler):
                     row, free = engine.repeat(seed)
                     contested = contested and free
                 if self._keeps(study, trial, engine, row, contested):
+                    write_seconds(study, trial, time.perf_counter() - began)
                     return engine.params(row)
         raise AssertionError("unreachable")
 

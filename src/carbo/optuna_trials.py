@@ -19,6 +19,8 @@ CLAIM = "carbo:claim"
 """System attribute of a trial: the point it was given, written before its parameters are stored one by one."""
 REPEAT = "carbo:repeat"
 """System attribute of a trial that got a point again because no new one was left."""
+SUGGESTED = "carbo:seconds"
+"""System attribute of a trial: seconds that its suggestion took, the storage included."""
 CONSTRAINTS = "constraints"
 """System attribute with the values of `constraints_func`; those of `set_constraint` follow this and a colon."""
 LONGEST = 2_045
@@ -144,6 +146,11 @@ def claims_same(trial: FrozenTrial, space: str, row: Ints) -> bool:
 def write_claim(study: Study, trial: FrozenTrial, text: str) -> None:
     """An empty text withdraws."""
     study._storage.set_trial_system_attr(trial._trial_id, CLAIM, text)
+
+
+def write_seconds(study: Study, trial: FrozenTrial, seconds: float) -> None:
+    """Note how long the suggestion took."""
+    study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, round(seconds, 6))
 
 
 def _digest(space: str, row: Ints) -> str:

@@ -37,7 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.tune.opened import where
     from carbo.tune.storage import open_storage
 
-    url, _ = where(arguments.study, None, arguments.storage)
+    url = where(arguments.study, None, arguments.storage).url
     try:
         from optuna_dashboard import run_server
     except ImportError:

@@ -116,10 +116,14 @@ def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
 
 def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.errors import DataError
+    from carbo.tune.text import number
 
     found = opened.relevance()
     if found is None:
-        raise DataError(f"study {opened.name!r}: expected two evaluations or more, got fewer; let the tuner run on")
+        values = [row.value for row in opened.rows() if row.value is not None]
+        got = f"{len(values)} that are all {number(values[0])}" if len(values) > 1 else f"{len(values)} of them"
+        raise DataError(f"study {opened.name!r}: expected evaluations with different values, got {got}; "
+                        "let the tuner run on: nothing yet tells one setting from another")  # fmt: skip
     if arguments.json:
         shares = {name: share._asdict() for name, share in found.variables.items()}
         print(json.dumps({"study": opened.name, "variables": shares, "orders": found.orders}, indent=2))
