@@ -42,12 +42,7 @@ def sampler(**arguments: Any) -> CarboSampler:
     return CarboSampler(**chosen)
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,7 @@ CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20}
 PAIR: Distributions = {"a": IntDistribution(0, 1), "b": IntDistribution(0, 1)}
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 # ---------------------------------------------------------------- every interleaving

@@ -519,7 +519,7 @@ def test_a_file_that_is_no_database_a_locked_one_and_a_missing_folder_are_one_li
         ("postgresql://host/db?user=me&password=hunter2", "postgresql+psycopg://host/db?password=***&user=me"),
         ("mysql://me:hunter2@host:3/db", "mysql://me:***@host:3/db"),
         ("nonsense://me:hunter2@host:port/db", "nonsense://***@host:port/db"),
-        ("sqlite:////tmp/x.db", "sqlite:////tmp/x.db"),
+        ("sqlite:////data/x.db", "sqlite:////data/x.db"),
     ],
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:

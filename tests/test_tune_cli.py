@@ -463,7 +463,7 @@ def test_completion_knows_the_commands(shell: str, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    "command", ["tune", "best", "trials", "relevance", "init", "suggest", "dashboard", "completion"]
+    "command", ["demo", "tune", "best", "trials", "relevance", "report", "init", "suggest", "dashboard", "completion"]
 )
 def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
