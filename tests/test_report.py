@@ -25,7 +25,7 @@ from optuna.trial import TrialState
 
 import carbo
 from carbo import cli
-from carbo.optuna_trials import SUGGESTED
+from carbo.optuna_trials import CLAIM
 from carbo.report import html, write
 from carbo.report import model as model_module
 from carbo.report.axis import counting, linear, logarithmic, sensible
@@ -182,8 +182,8 @@ def test_times_are_those_of_the_trial_and_what_is_not_known_is_not_made_up() -> 
     result = {"carbo:result": {"values": [1.0], "seconds": 7.5}}
     made.add_trial(trial(0, params, space, 1.0))
     made.add_trial(trial(1, params, space, 1.0, user_attrs=result))
-    made.add_trial(trial(2, params, space, 1.0, system_attrs={SUGGESTED: 0.5}))
-    made.add_trial(trial(3, params, space, 1.0, system_attrs={SUGGESTED: 0.5}, user_attrs=result))
+    made.add_trial(trial(2, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}))
+    made.add_trial(trial(3, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}, user_attrs=result))
     made.add_trial(trial(4, params, space, 1.0, datetime_complete=START))  # another machine's clock
     times = [row.times for row in evaluations(made.get_trials(), tuned=False)]
     assert times[0] == (None, None, 10.0)

@@ -39,7 +39,7 @@ from carbo.optuna_arguments import (
 )
 from carbo.optuna_engine import Engine
 from carbo.optuna_space import Column, Distributions, build, column, permitted, provisional
-from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, write_claim, write_seconds
+from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
 from carbo.settings import Settings
 from carbo.space import Constraint, Params, Space
 from carbo.variables import DEFAULT_POINTS, listing
@@ -188,6 +188,7 @@ class CarboSampler(BaseSampler):
                 self._read_for = None
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
+                # where rows need not differ, or cannot, whatever is claimed is kept
                 seed, contested = [self._entropy, trial.number, attempt], engine.exclusive and not fixed
                 try:
                     row = engine.overridden(engine.suggest(seed), fixed)
@@ -197,8 +198,8 @@ class CarboSampler(BaseSampler):
                     self._stop(study, trial, engine)
                     row, free = engine.repeat(seed)
                     contested = contested and free
-                if self._keeps(study, trial, engine, row, contested):
-                    write_seconds(study, trial, time.perf_counter() - began)
+                write_claim(study, trial, claim_text(engine.key, row), time.perf_counter() - began)
+                if not contested or self._keeps(study, trial, engine, row):
                     return engine.params(row)
         raise AssertionError("unreachable")
 
@@ -262,14 +263,8 @@ class CarboSampler(BaseSampler):
     def _columns(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, Column]:
         return {name: column(name, each, self._wishes) for name, each in search_space.items()}
 
-    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints, contested: bool) -> bool:
-        """Claim the row for the trial; whether it may keep it. See the head of this file.
-
-        It is not contested where rows need not differ, or cannot: then it is kept in any case.
-        """
-        write_claim(study, trial, claim_text(engine.key, row))
-        if not contested:
-            return True
+    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints) -> bool:
+        """Whether a trial may keep the row that it has claimed; if not, it withdraws. See the head of this file."""
         for pause in PAUSES:
             time.sleep(pause)
             rivals = engine.rivals(self._read(study, trial), row)
@@ -277,7 +272,7 @@ class CarboSampler(BaseSampler):
                 return True
             if any(r.number < trial.number or r.state != TrialState.RUNNING or settled(r) for r in rivals):
                 break  # these will not withdraw
-        write_claim(study, trial, "")
+        withdraw(study, trial)
         return False
 
     def _everything_known(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from carbo.optuna_trials import SUGGESTED, infeasible, settled, verdict
+from carbo.optuna_trials import infeasible, settled, suggestion_seconds, verdict
 from carbo.report.secrets import masked_text
 from carbo.tune.records import REASON, RESULT, standing
 
@@ -92,7 +92,7 @@ def _reason(trial: FrozenTrial) -> str | None:
 
 def _times(trial: FrozenTrial) -> Times:
     whole = _whole(trial)
-    suggestion = _seconds(trial.system_attrs.get(SUGGESTED))
+    suggestion = _seconds(suggestion_seconds(trial))
     result = trial.user_attrs.get(RESULT)
     evaluation = _seconds(result.get("seconds")) if isinstance(result, Mapping) else None
     if evaluation is None and suggestion is not None and whole is not None:
