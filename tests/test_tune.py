@@ -394,6 +394,17 @@ def test_handing_back_is_no_death(session: Session) -> None:
     assert all(each == params[0] for each in params)
 
 
+def test_a_tuner_that_stops_takes_nothing_up_again(session: Session) -> None:
+    stopping = threading.Event()
+    desk = Desk(session, Patience(session.file.storage, stopping, lambda _: None))
+    given = desk.next()
+    assert given is not None
+    stopping.set()
+    desk.hand_back(given)
+    assert desk.next() is None
+    assert [row.standing for row in rows(session)] == ["abandoned", "waiting"]
+
+
 def test_tuners_that_ask_at_the_same_moment_keep_the_budget(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """All believe that there is room, as when each looked before any had asked."""
     monkeypatch.setattr(Desk, "_is_full", lambda *_: False)
