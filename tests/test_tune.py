@@ -198,6 +198,31 @@ def test_an_interruption_ends_all_runs_hands_their_points_back_and_tells(
     assert log(tmp_path) == {line(row): 2 if line(row) in before else 1 for row in found}  # begun again, not lost
 
 
+def test_a_second_interruption_does_not_wait_for_a_suggestion(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, before = threading.Event(), threading.enumerate()
+    said: list[str] = []
+    monkeypatch.setattr(Desk, "next", lambda _: released.wait(300) and None)
+    tuner = Tuner(session, said.append)
+
+    def again() -> None:
+        tuner._stopping.wait(300)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def watch() -> None:
+        if not said:
+            threading.Thread(target=again, daemon=True).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tuner.run(watch)
+    assert said == ["stopping; interrupt once more to leave at once"]
+    assert not released.is_set()
+    assert all(thread.daemon for thread in threading.enumerate() if thread not in before)  # so that Python can leave
+    released.set()
+
+
 def test_kill_9_loses_no_finished_evaluation_and_repeats_none(tmp_path: Path) -> None:
     """Six evaluations end, two hang; the tuner is killed; what goes on runs the two again and the six never."""
     script = 'n=$(ls | grep -c begun-)\ntouch "begun-$$"\n' + LOG
