@@ -342,6 +342,20 @@ def sparse_objective(seed: int, d: int) -> Polynomial:
 
 
 @METHODS
+def test_nearly_all_suggestions_are_among_the_better_half(method: Method) -> None:
+    better, by_chance, asked = 0, 0, 0
+    for seed in range(5):
+        f = sparse_objective(seed, 7)
+        middle = np.median(f.values(corners(7)))
+        values = run(method, f, seed, 20, 7)[1][10:]
+        rows = np.random.default_rng(seed).integers(0, 2, size=(len(values), 7)).astype(np.float64)
+        better, asked = better + int(np.sum(values < middle)), asked + len(values)
+        by_chance += int(np.sum(f.values(rows) < middle))
+    assert_rejected({"the method": float(stats.binom.sf(better - 1, asked, 0.5))})
+    assert_plausible({"chance": float(stats.binom.sf(by_chance - 1, asked, 0.5))})
+
+
+@pytest.mark.parametrize("method", [BOCS_SDP, pytest.param(BOCS_SA3, marks=pytest.mark.slow)], ids=["sdp", "sa3"])
 def test_the_best_of_1024_points_is_found_in_40_evaluations_four_times_in_five(method: Method) -> None:
     trials, budget, found, found_by_chance = 12, 40, 0, 0
     for seed in range(trials):

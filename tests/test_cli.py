@@ -40,20 +40,29 @@ def test_the_demo_shows_progress_the_best_setting_what_matters_and_writes_a_plot
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_demo_with_one_evaluation_ends_well(tmp_path: Path) -> None:
-    done = carbo("demo", "--budget", "1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_the_demo_with_one_evaluation_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["demo", "--budget", "1"]) == 0
 
 
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nonsense"], ["demo", "--budget", "0"], ["demo", "--budget", "many"], ["bench", "speed", "--preset", "x"]],
 )
-def test_wrong_input_is_one_clear_line_and_exit_code_2(arguments: list[str]) -> None:
-    done = carbo(*arguments)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("carbo")
+def test_wrong_input_is_one_clear_line_and_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(arguments)
+    assert left.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("carbo")
+
+
+def test_the_exit_code_reaches_the_shell() -> None:
+    done = carbo("best", "none.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("carbo: none.toml: expected a study file, got: No such file")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_an_error_of_carbo_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,13 +8,11 @@ import math
 import re
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-import optuna
 import pytest
 
 import carbo
@@ -25,12 +23,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "optunahub" / "package" / "samplers" / "carbo"
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 def blocks(document: Path) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 import carbo
 from carbo import CarboError, CarboSampler, SpaceError
 from carbo.optuna_space import Column, Distributions
+from carbo.optuna_trials import suggestion_seconds
 from carbo.suggest import Question, propose
 from tests.doors import CHEAP, PRESETS
 
@@ -40,12 +42,7 @@ def sampler(**arguments: Any) -> CarboSampler:
     return CarboSampler(**chosen)
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 @pytest.fixture
@@ -282,6 +279,30 @@ def test_without_a_completed_trial_a_pruned_one_is_a_failure() -> None:
         finished({"a": 1}, {"a": IntDistribution(0, 9)}, state=TrialState.PRUNED, intermediate_values={1: 1.0})
     )
     assert math.isnan(told(study)[0])
+
+
+def test_the_values_told_are_known_by_their_trials() -> None:
+    study = optuna.create_study(sampler=sampler())
+    wide, narrow = IntDistribution(0, 99), IntDistribution(0, 9)
+    for i, value in enumerate([3.0, 1.0, 4.0, 1.5]):
+        study.add_trial(finished({"a": 30 * i}, {"a": wide}, value))  # all but the first outside the latest range
+    study.add_trial(finished({"a": 1}, {"a": narrow}, state=TrialState.FAIL))
+    study.add_trial(finished({"a": 2}, {"a": narrow}, 5.0))
+    optimizer, numbers = own(study).told(study)
+    _, values = optimizer.history()
+    assert numbers == [0, 5]
+    assert [study.trials[number].value for number in numbers] == values[np.isfinite(values)].tolist()
+    assert len(optimizer.leave_one_out()[0]) == len(numbers)
+
+
+def test_a_suggestion_is_timed_and_a_given_point_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = run(rough, 1)
+    clock = SimpleNamespace(perf_counter=iter([5.0, 7.25]).__next__, sleep=lambda _: None)
+    monkeypatch.setattr("carbo.optuna_sampler.time", clock)
+    study.ask(study.trials[0].distributions)
+    study.enqueue_trial(study.trials[0].params)
+    study.ask(study.trials[0].distributions)
+    assert [suggestion_seconds(trial) for trial in study.trials[1:]] == [2.25, None]
 
 
 def test_a_failure_that_was_retried_is_not_counted() -> None:

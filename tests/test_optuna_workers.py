@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from carbo.errors import SpaceExhausted
 from carbo.graph import Ints
 from carbo.optuna_engine import Engine
 from carbo.optuna_space import Distributions
-from carbo.optuna_trials import CLAIM, LONGEST, REPEAT, claim_text, claims_same, write_claim
+from carbo.optuna_trials import CLAIM, REPEAT, claim_text, claims_same, write_claim
 from carbo.space import row_key
 from tests.doors import CHEAP
 
@@ -32,12 +33,7 @@ CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20}
 PAIR: Distributions = {"a": IntDistribution(0, 1), "b": IntDistribution(0, 1)}
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 # ---------------------------------------------------------------- every interleaving
@@ -117,13 +113,11 @@ def test_no_interleaving_gives_two_workers_the_same_point(monkeypatch: pytest.Mo
         assert one != two, schedule
 
 
-def never_looks_again(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints, _: bool) -> bool:
-    write_claim(study, trial, claim_text(engine.key, row))
+def never_looks_again(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints) -> bool:
     return True
 
 
-def lower_number_keeps(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints, _: bool) -> bool:
-    write_claim(study, trial, claim_text(engine.key, row))
+def lower_number_keeps(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints) -> bool:
     return all(r.number > trial.number for r in engine.rivals(sampler._read(study, trial), row))
 
 
@@ -149,9 +143,11 @@ def test_a_dead_workers_claim_is_respected() -> None:
 def test_a_claim_fits_into_an_attribute_however_many_parameters() -> None:
     for count in (60, 600, 3_000):
         row = np.arange(count, dtype=np.intp) % 2
-        text = claim_text("0123456789ab", row)
-        assert len(text) <= LONGEST
-        trial = optuna.create_trial(value=0.0, system_attrs={CLAIM: text})
+        study = optuna.create_study()
+        trial = study._storage.get_trial(study._storage.create_new_trial(study._study_id))
+        write_claim(study, trial, claim_text("0123456789ab", row), 123456.789123)
+        trial = study.trials[0]
+        assert len(json.dumps(trial.system_attrs[CLAIM])) <= 2_045  # of a relational storage
         assert claims_same(trial, "0123456789ab", row)
         assert not claims_same(trial, "0123456789ab", 1 - row)
         assert not claims_same(trial, "ba9876543210", row)
@@ -166,7 +162,7 @@ def test_a_claim_too_long_to_list_still_wards_off_others() -> None:
     engine = sampler._engine_for(space)
     row = engine.overridden(np.zeros(1_200, dtype=np.intp), wanted)
     holder = study._storage.get_trial(first._trial_id)
-    assert holder.system_attrs[CLAIM].split()[1].startswith("#")
+    assert holder.system_attrs[CLAIM]["point"].split()[1].startswith("#")
     assert [t.number for t in engine.rivals([holder], row)] == [0]
     assert engine.rivals([holder], 1 - row) == []
 

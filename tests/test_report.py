@@ -25,13 +25,14 @@ from optuna.trial import TrialState
 
 import carbo
 from carbo import cli
+from carbo.optuna_trials import CLAIM
 from carbo.report import html, write
 from carbo.report import model as model_module
 from carbo.report.axis import counting, linear, logarithmic, sensible
-from carbo.report.evaluations import SUGGESTED, evaluations
+from carbo.report.evaluations import evaluations
 from carbo.report.figures import MINUS, column, figure
 from carbo.report.gather import gather
-from carbo.report.model import Fitted, leave_one_out
+from carbo.report.model import Fitted
 from carbo.report.secrets import masked_arguments, masked_text
 from carbo.report.source import described_storage, of_study
 from carbo.tune.errors import StudyError
@@ -181,18 +182,18 @@ def test_times_are_those_of_the_trial_and_what_is_not_known_is_not_made_up() -> 
     result = {"carbo:result": {"values": [1.0], "seconds": 7.5}}
     made.add_trial(trial(0, params, space, 1.0))
     made.add_trial(trial(1, params, space, 1.0, user_attrs=result))
-    made.add_trial(trial(2, params, space, 1.0, system_attrs={SUGGESTED: 0.5}))
-    made.add_trial(trial(3, params, space, 1.0, system_attrs={SUGGESTED: 0.5}, user_attrs=result))
+    made.add_trial(trial(2, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}))
+    made.add_trial(trial(3, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}, user_attrs=result))
     made.add_trial(trial(4, params, space, 1.0, datetime_complete=START))  # another machine's clock
     times = [row.times for row in evaluations(made.get_trials(), tuned=False)]
-    assert times[0] == (None, None, 10.0, False)
-    assert times[1] == (2.5, 7.5, 10.0, True)
-    assert times[2] == (0.5, 9.5, 10.0, False)
-    assert times[3] == (0.5, 7.5, 10.0, False)
-    assert times[4] == (None, None, None, False)
+    assert times[0] == (None, None, 10.0)
+    assert times[1] == (None, 7.5, 10.0)
+    assert times[2] == (0.5, 9.5, 10.0)
+    assert times[3] == (0.5, 7.5, 10.0)
+    assert times[4] == (None, None, None)
     found = page(made)
     rows = {row[0]: row[1:] for row in found.rows["time"][1:4]}
-    assert rows["suggestion"] == ["3", "0.5 s", "2.5 s", "3.5 s"]
+    assert rows["suggestion"] == ["2", "0.5 s", "0.5 s", "1 s"]
     assert rows["evaluation"] == ["3", "7.5 s", "9.5 s", "24 s"]
     assert rows["both together"] == ["1", "10 s", "10 s", "10 s"]
 
@@ -248,7 +249,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
 
 def test_leave_one_out_in_closed_form_is_refitting_without_each(modelled: tuple[optuna.Study, carbo.Optimizer]) -> None:
     _, optimizer = modelled
-    means, sds = leave_one_out(optimizer)
+    means, sds = optimizer.leave_one_out()
     right, wrong = refitted(optimizer), refitted(optimizer, keep_it=True)
     np.testing.assert_allclose(means, right[0], rtol=1e-6)
     np.testing.assert_allclose(sds, right[1], rtol=1e-6)

@@ -198,6 +198,31 @@ def test_an_interruption_ends_all_runs_hands_their_points_back_and_tells(
     assert log(tmp_path) == {line(row): 2 if line(row) in before else 1 for row in found}  # begun again, not lost
 
 
+def test_a_second_interruption_does_not_wait_for_a_suggestion(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, before = threading.Event(), threading.enumerate()
+    said: list[str] = []
+    monkeypatch.setattr(Desk, "next", lambda _: released.wait(300) and None)
+    tuner = Tuner(session, said.append)
+
+    def again() -> None:
+        tuner._stopping.wait(300)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def watch() -> None:
+        if not said:
+            threading.Thread(target=again, daemon=True).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tuner.run(watch)
+    assert said == ["stopping; interrupt once more to leave at once"]
+    assert not released.is_set()
+    assert all(thread.daemon for thread in threading.enumerate() if thread not in before)  # so that Python can leave
+    released.set()
+
+
 def test_kill_9_loses_no_finished_evaluation_and_repeats_none(tmp_path: Path) -> None:
     """Six evaluations end, two hang; the tuner is killed; what goes on runs the two again and the six never."""
     script = 'n=$(ls | grep -c begun-)\ntouch "begun-$$"\n' + LOG
@@ -394,6 +419,17 @@ def test_handing_back_is_no_death(session: Session) -> None:
     assert all(each == params[0] for each in params)
 
 
+def test_a_tuner_that_stops_takes_nothing_up_again(session: Session) -> None:
+    stopping = threading.Event()
+    desk = Desk(session, Patience(session.file.storage, stopping, lambda _: None))
+    given = desk.next()
+    assert given is not None
+    stopping.set()
+    desk.hand_back(given)
+    assert desk.next() is None
+    assert [row.standing for row in rows(session)] == ["abandoned", "waiting"]
+
+
 def test_tuners_that_ask_at_the_same_moment_keep_the_budget(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """All believe that there is room, as when each looked before any had asked."""
     monkeypatch.setattr(Desk, "_is_full", lambda *_: False)
@@ -519,7 +555,7 @@ def test_a_file_that_is_no_database_a_locked_one_and_a_missing_folder_are_one_li
         ("postgresql://host/db?user=me&password=hunter2", "postgresql+psycopg://host/db?password=***&user=me"),
         ("mysql://me:hunter2@host:3/db", "mysql://me:***@host:3/db"),
         ("nonsense://me:hunter2@host:port/db", "nonsense://***@host:port/db"),
-        ("sqlite:////tmp/x.db", "sqlite:////tmp/x.db"),
+        ("sqlite:////data/x.db", "sqlite:////data/x.db"),
     ],
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:

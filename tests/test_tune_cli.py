@@ -89,6 +89,15 @@ def test_relevance_names_every_variable(study: Path, capsys: pytest.CaptureFixtu
     assert all(0 <= share["low"] <= share["mean"] <= share["high"] <= 1 for share in found["variables"].values())
 
 
+def test_equal_values_say_nothing_about_relevance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "echo 7\n", "budget = 1", STARTS)
+    assert cli.main(["tune", str(path)]) == 0
+    assert "expected evaluations with different values, got 1 of them" in said(capsys, "relevance", str(path), code=2)
+    assert cli.main(["tune", str(path), "--budget", "4"]) == 0
+    for arguments in (["relevance", str(path)], ["relevance", str(path), "--json"]):
+        assert "expected evaluations with different values, got 4 that are all 7" in said(capsys, *arguments, code=2)
+
+
 def test_what_cannot_be_shown_is_one_line_and_exit_code_2(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -454,7 +463,7 @@ def test_completion_knows_the_commands(shell: str, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    "command", ["tune", "best", "trials", "relevance", "init", "suggest", "dashboard", "completion"]
+    "command", ["demo", "tune", "best", "trials", "relevance", "report", "init", "suggest", "dashboard", "completion"]
 )
 def test_every_command_has_help_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import carbo
-from carbo.tune.agreement import changes, description, disagreement, read_description
+from carbo.tune.agreement import Change, changes, description, disagreement, read_description
 from carbo.tune.arguments import Point, arguments, shell_line, template
 from carbo.tune.draft import EXAMPLE, Draft, text, toml, variable
 from carbo.tune.errors import StudyError
@@ -348,6 +348,18 @@ def changed(old: str, new: str) -> list[str]:
 )
 def test_how_long_and_how_is_free_to_change(old: str, new: str) -> None:
     assert changed(old, new) == []
+
+
+def test_of_a_long_value_the_part_that_changed_is_shown() -> None:
+    old = ["gcc", *(f"-foption-{i}" for i in range(40))]
+    new = [*old[:30], "-fno-other", *old[31:]]
+    said = str(Change("command.run", old, new, True))
+    assert said.startswith("command.run: was ...")
+    assert '"-foption-30"' in said
+    assert ", is ..." in said
+    assert '"-fno-other"' in said
+    assert len(said) < 160
+    assert str(Change("budget", 1, [2], True)) == "budget: was 1, is [2]"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from carbo import gp
 from carbo.conditional import Data, Hyper
@@ -164,6 +164,16 @@ class Ensemble:
         """mu and sd at rows; rough: in float32 if that will do, for screening."""
         K = self.covariances(rows, rough)
         return self.mu(K), self.sd(K, self.prior_variance(rows))
+
+    def left_out(self) -> tuple[Floats, Floats]:
+        """Mean and variance (S, n) of each observation given all others, noise included.
+
+        Leaving one out changes nothing but its own row and column of the covariance C, so that its prediction has a
+        closed form (Rasmussen and Williams 2006, equation 5.12): value - alpha_i / [C^-1]_ii and 1 / [C^-1]_ii.
+        """
+        inverses = (lapack.dtrtri(g.L, lower=1)[0] for g in self.gps)
+        precision = np.stack([np.einsum("ij,ij->j", inverse, inverse) for inverse in inverses])  # of L^-T L^-1
+        return self.values - self.alpha / precision, 1.0 / precision
 
     def joint(self, s: int, rows: Ints) -> tuple[Floats, Floats]:
         """Mean (N,) and covariance (N, N) of the latent function at rows under sample s."""

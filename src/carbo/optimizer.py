@@ -289,6 +289,16 @@ class Optimizer:
         means, stds = scale.back(*model.predict(rows))
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
+    def leave_one_out(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each value given all others, noise included, averaged over the samples.
+
+        In the order told, failures left out. The hyperparameters are those of all values.
+        """
+        model, scale = self._look()
+        told = np.argsort(ens.telling(self._data().data))
+        mean, variance = model.left_out()
+        return scale.back(mean[:, told], np.sqrt(variance[:, told]))
+
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
         model, scale = self._look()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ class Engine:
         self.key = space.fingerprint()[:12]
         self._optimizer = Optimizer(space, settings=settings, replicate=None if exclusive else True)
         self._rows: dict[int, Ints | None] = {}  # of finished trials, by number
+        self.numbers: list[int] = []
+        """Of the trials whose values are loaded, in that order."""
 
     def load(self, memory: Memory, direction: StudyDirection) -> None:
         """Take the data from what has been read of the study."""
@@ -41,7 +44,9 @@ class Engine:
         used = [v for v in memory.finished() if self._rows[v.trial.number] is not None]
         rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp)
         awaited = [row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None]
-        self._optimizer.replace_data(rows, losses(used, direction, self.exclusive), np.array(awaited, dtype=np.intp))
+        values = losses(used, direction, self.exclusive)
+        self._optimizer.replace_data(rows, values, np.array(awaited, dtype=np.intp))
+        self.numbers = [v.trial.number for v, value in zip(used, values, strict=True) if not math.isnan(value)]
 
     def suggest(self, seed: Sequence[int]) -> Ints:
         """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""

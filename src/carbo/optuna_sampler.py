@@ -18,7 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -39,7 +39,7 @@ from carbo.optuna_arguments import (
 )
 from carbo.optuna_engine import Engine
 from carbo.optuna_space import Column, Distributions, build, column, permitted, provisional
-from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, write_claim
+from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
 from carbo.settings import Settings
 from carbo.space import Constraint, Params, Space
 from carbo.variables import DEFAULT_POINTS, listing
@@ -48,6 +48,14 @@ PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds that the trial with the lower number waits for another to withdraw, before it does so itself."""
 
 _logger = logging.getLogger("optuna.carbo")  # below Optuna's own, whose verbosity and format the user has set
+
+
+class Told(NamedTuple):
+    """The engine, told of a study."""
+
+    optimizer: Optimizer
+    numbers: list[int]
+    """Of the trials that it knows a value of, in the order told."""
 
 
 class CarboSampler(BaseSampler):
@@ -133,6 +141,10 @@ class CarboSampler(BaseSampler):
         It minimises: where the study maximises, values have the other sign.
         DataError while no trial has a result and no search space was given.
         """
+        return self.told(study).optimizer
+
+    def told(self, study: Study) -> Told:
+        """The same, and which trials its values are of."""
         refuse_many(study)
         with self._lock:
             self._read(study)
@@ -141,7 +153,7 @@ class CarboSampler(BaseSampler):
                 raise DataError("study: expected a finished trial, got none; the parameters are not known before")
             engine = self._engine_for(space)
             engine.load(self._memory, study.direction)
-            return engine.view()
+            return Told(engine.view(), engine.numbers)
 
     # ---- Optuna's side
 
@@ -169,13 +181,14 @@ class CarboSampler(BaseSampler):
         if search_space.keys() <= fixed.keys():  # also where the space is empty
             return {}
         with self._lock:
-            self._exhausted = False
+            began, self._exhausted = time.perf_counter(), False
             for attempt in itertools.count():
                 if self._read_for != trial.number:
                     self._read(study, trial)
                 self._read_for = None
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
+                # where rows need not differ, or cannot, whatever is claimed is kept
                 seed, contested = [self._entropy, trial.number, attempt], engine.exclusive and not fixed
                 try:
                     row = engine.overridden(engine.suggest(seed), fixed)
@@ -185,7 +198,8 @@ class CarboSampler(BaseSampler):
                     self._stop(study, trial, engine)
                     row, free = engine.repeat(seed)
                     contested = contested and free
-                if self._keeps(study, trial, engine, row, contested):
+                write_claim(study, trial, claim_text(engine.key, row), time.perf_counter() - began)
+                if not contested or self._keeps(study, trial, engine, row):
                     return engine.params(row)
         raise AssertionError("unreachable")
 
@@ -249,14 +263,8 @@ class CarboSampler(BaseSampler):
     def _columns(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, Column]:
         return {name: column(name, each, self._wishes) for name, each in search_space.items()}
 
-    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints, contested: bool) -> bool:
-        """Claim the row for the trial; whether it may keep it. See the head of this file.
-
-        It is not contested where rows need not differ, or cannot: then it is kept in any case.
-        """
-        write_claim(study, trial, claim_text(engine.key, row))
-        if not contested:
-            return True
+    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints) -> bool:
+        """Whether a trial may keep the row that it has claimed; if not, it withdraws. See the head of this file."""
         for pause in PAUSES:
             time.sleep(pause)
             rivals = engine.rivals(self._read(study, trial), row)
@@ -264,7 +272,7 @@ class CarboSampler(BaseSampler):
                 return True
             if any(r.number < trial.number or r.state != TrialState.RUNNING or settled(r) for r in rivals):
                 break  # these will not withdraw
-        write_claim(study, trial, "")
+        withdraw(study, trial)
         return False
 
     def _everything_known(self) -> bool:

@@ -16,13 +16,14 @@ from carbo.graph import Ints
 from carbo.optuna_space import Common
 
 CLAIM = "carbo:claim"
-"""System attribute of a trial: the point it was given, written before its parameters are stored one by one."""
+"""System attribute of a trial: the point it was given, written before its parameters are stored one by one, and how
+many seconds that took. One attribute for both, because writing one takes longer than all else here."""
 REPEAT = "carbo:repeat"
 """System attribute of a trial that got a point again because no new one was left."""
 CONSTRAINTS = "constraints"
 """System attribute with the values of `constraints_func`; those of `set_constraint` follow this and a colon."""
-LONGEST = 2_045
-"""Characters that a relational storage takes in one attribute."""
+LONGEST = 1_980
+"""Characters of a claim's text: a relational storage takes 2,045 in one attribute, as JSON."""
 
 
 class Verdict(NamedTuple):
@@ -132,18 +133,37 @@ def claim_text(space: str, row: Ints) -> str:
 
 def claimed_row(trial: FrozenTrial, space: str) -> list[int] | None:
     """The row that a trial claims, where it is one of that space."""
-    key, _, numbers = str(trial.system_attrs.get(CLAIM, "")).partition(" ")
+    key, _, numbers = _claim(trial).partition(" ")
     return [int(n) for n in numbers.split()] if key == space and not numbers.startswith("#") else None
 
 
 def claims_same(trial: FrozenTrial, space: str, row: Ints) -> bool:
     """Whether a trial claims exactly this row, listed or as a digest."""
-    return trial.system_attrs.get(CLAIM) == claim_text(space, row)
+    return _claim(trial) == claim_text(space, row)
 
 
-def write_claim(study: Study, trial: FrozenTrial, text: str) -> None:
-    """An empty text withdraws."""
-    study._storage.set_trial_system_attr(trial._trial_id, CLAIM, text)
+def suggestion_seconds(trial: FrozenTrial) -> Any:
+    """How long a trial's point took to suggest, as it was noted; None where it was not, as for a point given."""
+    return _held(trial).get("seconds")
+
+
+def write_claim(study: Study, trial: FrozenTrial, text: str, seconds: float) -> None:
+    """Claim a point, and note how long it took to suggest."""
+    study._storage.set_trial_system_attr(trial._trial_id, CLAIM, {"point": text, "seconds": round(seconds, 6)})
+
+
+def withdraw(study: Study, trial: FrozenTrial) -> None:
+    """Give a claim up."""
+    study._storage.set_trial_system_attr(trial._trial_id, CLAIM, {})
+
+
+def _held(trial: FrozenTrial) -> Mapping[str, Any]:
+    held = trial.system_attrs.get(CLAIM)
+    return held if isinstance(held, Mapping) else {}
+
+
+def _claim(trial: FrozenTrial) -> str:
+    return str(_held(trial).get("point", ""))
 
 
 def _digest(space: str, row: Ints) -> str:

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from carbo.cli.arguments import command
+
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
 
@@ -18,12 +20,12 @@ EXAMPLES = """examples:
 
 def add(commands: Commands, parser: Callable[[], argparse.ArgumentParser]) -> None:
     """carbo completion; `parser` makes what is to be completed."""
-    completion = commands.add_parser(
+    completion = command(
+        commands,
         "completion",
-        help="print completion for a shell",
-        description="Prints a script that completes carbo's commands and options.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "print completion for a shell",
+        about="Prints a script that completes carbo's commands and options.",
+        examples=EXAMPLES,
     )
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(run=lambda arguments: _run(arguments.shell, parser()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import count
+from carbo.cli.arguments import add_study, command, count
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
@@ -18,15 +18,14 @@ EXAMPLES = """examples:
 
 def add(commands: Commands) -> None:
     """carbo dashboard and its options."""
-    dashboard = commands.add_parser(
+    dashboard = command(
+        commands,
         "dashboard",
-        help="show a study in the browser, with optuna-dashboard",
-        description="Serves Optuna's dashboard of a study's storage, to this machine alone unless --host says else.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "show a study in the browser, with optuna-dashboard",
+        about="Serves Optuna's dashboard of a study's storage, to this machine alone unless --host says else.",
+        examples=EXAMPLES,
     )
-    dashboard.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
-    dashboard.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    add_study(dashboard, named=False)
     dashboard.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     dashboard.add_argument("--port", type=count, default=8080, help="port to listen on (default 8080)")
     dashboard.set_defaults(run=_run)
@@ -37,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.tune.opened import where
     from carbo.tune.storage import open_storage
 
-    url, _ = where(arguments.study, None, arguments.storage)
+    url = where(arguments.study, None, arguments.storage).url
     try:
         from optuna_dashboard import run_server
     except ImportError:

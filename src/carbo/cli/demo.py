@@ -12,13 +12,17 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 import carbo
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 from carbo.settings import PRESETS
 from carbo.space import Params
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
 
+EXAMPLES = """examples:
+  carbo demo
+  carbo demo --budget 100 --plot best.png
+  carbo demo --preset paper --seed 3"""
 SPACE = carbo.Space(
     {
         "page_kb": carbo.Ordinal([2, 4, 8, 16, 32]),
@@ -55,7 +59,13 @@ def latency(p: Params) -> float | None:
 
 def add(commands: Commands) -> None:
     """carbo demo and its options."""
-    demo = commands.add_parser("demo", help="tune a made-up database and show what was found")
+    demo = command(
+        commands,
+        "demo",
+        "tune a made-up database and show what was found",
+        about="Tunes a made-up database in under a minute, shows what was found and which knobs matter, and plots it.",
+        examples=EXAMPLES,
+    )
     demo.add_argument("--budget", type=count, default=60, help="evaluations (default 60)")
     demo.add_argument("--seed", type=int, default=0, help="same seed, same run (default 0)")
     demo.add_argument("--preset", choices=sorted(PRESETS), default="default", help="settings (default: default)")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
@@ -33,12 +33,12 @@ KINDS = {
 
 def add(commands: Commands) -> None:
     """carbo init and its options."""
-    init = commands.add_parser(
+    init = command(
+        commands,
         "init",
-        help="write a study file, by asking or from flags",
-        description="Writes a commented study file. With --command it is made from flags, else by asking.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "write a study file, by asking or from flags",
+        about="Writes a commented study file. With --command it is made from flags, else by asking.",
+        examples=EXAMPLES,
     )
     init.add_argument("file", nargs="?", type=Path, default=Path("study.toml"), metavar="FILE",
                       help="what is written (default study.toml)")  # fmt: skip

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from carbo.cli.arguments import add_study, command
+
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
     from carbo.tune.opened import Opened
@@ -43,16 +45,8 @@ def add(commands: Commands) -> None:
 
 
 def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParser:
-    made = commands.add_parser(
-        name,
-        help=what,
-        description=f"Shows {what}.",
-        epilog=EXAMPLES[name],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
-    made.add_argument("--study", dest="name", metavar="NAME", help="which study, where the storage holds several")
-    made.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    made = command(commands, name, what, about=f"Shows {what}.", examples=EXAMPLES[name])
+    add_study(made)
     made.add_argument("--json", action="store_true", help="as JSON")
     return made
 
@@ -116,10 +110,14 @@ def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
 
 def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.errors import DataError
+    from carbo.tune.text import number
 
     found = opened.relevance()
     if found is None:
-        raise DataError(f"study {opened.name!r}: expected two evaluations or more, got fewer; let the tuner run on")
+        values = [row.value for row in opened.rows() if row.value is not None]
+        got = f"{len(values)} that are all {number(values[0])}" if len(values) > 1 else f"{len(values)} of them"
+        raise DataError(f"study {opened.name!r}: expected evaluations with different values, got {got}; "
+                        "let the tuner run on: nothing yet tells one setting from another")  # fmt: skip
     if arguments.json:
         shares = {name: share._asdict() for name, share in found.variables.items()}
         print(json.dumps({"study": opened.name, "variables": shares, "orders": found.orders}, indent=2))

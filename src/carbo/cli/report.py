@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from carbo.cli.arguments import add_study, command
+
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
     from carbo.report.gather import Report
@@ -24,17 +26,15 @@ exit codes: 0 written, 2 wrong input, 130 interrupted"""
 
 def add(commands: Commands) -> None:
     """carbo report and its options."""
-    report = commands.add_parser(
+    report = command(
+        commands,
         "report",
-        help="a study as one HTML page that can be sent",
-        description="Writes one HTML page that needs nothing else: convergence, best settings, which variables matter, "
+        "a study as one HTML page that can be sent",
+        about="Writes one HTML page that needs nothing else: convergence, best settings, which variables matter, "
         "predicted against observed, times. Works for studies of any program that used carbo.CarboSampler, too.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
-    report.add_argument("study", metavar="FILE|STORAGE", help="a study file, an SQLite file or a database URL")
-    report.add_argument("--study", dest="name", metavar="NAME", help="which study, where the storage holds several")
-    report.add_argument("--storage", metavar="URL", help="where the study of FILE is, if not where FILE says")
+    add_study(report)
     report.add_argument("--out", type=Path, default=Path("report.html"), metavar="PAGE",
                         help="where to write it (default report.html)")  # fmt: skip
     report.add_argument("--force", action="store_true", help="replace PAGE even if it is no carbo report")

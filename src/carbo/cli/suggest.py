@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from carbo.cli.arguments import command
+
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
 
@@ -25,12 +27,12 @@ out: {"suggestions": [params, ...], "exhausted": false}; fewer than n, and true,
 
 def add(commands: Commands) -> None:
     """carbo suggest and its options."""
-    suggest = commands.add_parser(
+    suggest = command(
+        commands,
         "suggest",
-        help="suggest points: JSON on stdin, JSON on stdout",
-        description="Reads one JSON object from stdin and prints one: the points to evaluate next.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "suggest points: JSON on stdin, JSON on stdout",
+        about="Reads one JSON object from stdin and prints one: the points to evaluate next.",
+        examples=EXAMPLES,
     )
     suggest.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a study file, for its space")
     suggest.set_defaults(run=_run)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
@@ -33,13 +33,13 @@ exit codes: 0 done, 2 wrong input, 130 interrupted"""
 
 def add(commands: Commands) -> None:
     """carbo tune and its options."""
-    tune = commands.add_parser(
+    tune = command(
+        commands,
         "tune",
-        help="optimise any external command",
-        description="Runs the command of a study file again and again, each time with the settings that promise most, "
+        "optimise any external command",
+        about="Runs the command of a study file again and again, each time with the settings that promise most, "
         "and keeps every value in a database. Stopping, even kill -9, loses no finished evaluation.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
     tune.add_argument("file", type=Path, metavar="FILE", help="the study file (TOML)")
     tune.add_argument("--budget", type=count, help="evaluations in all, those before included")

@@ -53,11 +53,8 @@ def _summed(series: Series) -> list[str]:
 
 
 def _remark(rows: Sequence[Evaluation]) -> Markup | None:
-    derived = any(row.times.derived for row in rows)
     unsplit = any(_together(row.times) is not None for row in rows)
     return listed(
-        "A suggestion's time is here a trial's whole time without its evaluation: it holds what the database took, too."
-        if derived else None,
         "Of some trials only the time from start to end is known: suggestion and evaluation together."
         if unsplit else None,
     )  # fmt: skip

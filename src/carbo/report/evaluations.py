@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from carbo.optuna_trials import infeasible, settled, verdict
+from carbo.optuna_trials import infeasible, settled, suggestion_seconds, verdict
 from carbo.report.secrets import masked_text
 from carbo.tune.records import REASON, RESULT, standing
 
-SUGGESTED = "carbo:seconds"
-"""System attribute of a trial: seconds that its suggestion took, where the sampler has noted them."""
 COUNTED = ("done", "failed", "pruned")
 
 
@@ -28,8 +26,6 @@ class Times(NamedTuple):
     suggestion: float | None
     evaluation: float | None
     whole: float | None
-    derived: bool
-    """Whether `suggestion` is `whole` without the evaluation, so that it holds what the database took, too."""
 
 
 class Evaluation(NamedTuple):
@@ -96,16 +92,12 @@ def _reason(trial: FrozenTrial) -> str | None:
 
 def _times(trial: FrozenTrial) -> Times:
     whole = _whole(trial)
-    suggestion = _seconds(trial.system_attrs.get(SUGGESTED))
+    suggestion = _seconds(suggestion_seconds(trial))
     result = trial.user_attrs.get(RESULT)
     evaluation = _seconds(result.get("seconds")) if isinstance(result, Mapping) else None
-    if suggestion is not None:
-        if evaluation is None and whole is not None:
-            evaluation = max(0.0, whole - suggestion)
-        return Times(suggestion, evaluation, whole, False)
-    if evaluation is None or whole is None:
-        return Times(None, evaluation, whole, False)
-    return Times(max(0.0, whole - evaluation), evaluation, whole, True)
+    if evaluation is None and suggestion is not None and whole is not None:
+        evaluation = max(0.0, whole - suggestion)
+    return Times(suggestion, evaluation, whole)
 
 
 def _whole(trial: FrozenTrial) -> float | None:

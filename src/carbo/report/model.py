@@ -1,22 +1,11 @@
-"""What the engine makes of a study: which variables matter, and how well it predicts values it has not seen.
-
-Notation
-    C       (n, n) covariance of the observations under one posterior sample, noise included; L its Cholesky factor
-    alpha   (n,) C^-1 (y - mean)
-
-Leaving observation i out changes nothing but its own row and column of C, so that its prediction has a closed form
-(Rasmussen and Williams 2006, equation 5.12): mean y_i - alpha_i / [C^-1]_ii, variance 1 / [C^-1]_ii. The
-hyperparameters are those of all observations.
-"""
+"""What the engine makes of a study: which variables matter, and how well it predicts values it has not seen."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
-from carbo.ensemble import Ensemble, telling
 from carbo.errors import CarboError
 from carbo.graph import Floats
 from carbo.influence import Relevance
@@ -24,7 +13,6 @@ from carbo.influence import Relevance
 if TYPE_CHECKING:
     import optuna
 
-    from carbo.optimizer import Optimizer
     from carbo.optuna_sampler import CarboSampler
 
 ENOUGH = 2
@@ -62,46 +50,19 @@ def fitted(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
     if len(complete) < ENOUGH:
         return TOO_FEW
     try:
-        optimizer = sampler.optimizer(study)
+        optimizer, numbers = sampler.told(study)
         values = optimizer.history()[1]
         values = values[np.isfinite(values)]
         if len(values) < ENOUGH:
             return TOO_FEW
         if np.all(values == values[0]):
             return "All values are equal: nothing tells one setting from another."
-        found, (means, sds) = optimizer.relevance(), leave_one_out(optimizer)
+        found, (means, sds) = optimizer.relevance(), optimizer.leave_one_out()
     except CarboError as error:
         return f"There is no model of this study: {error}."
     asked = {name: None for t in complete for name in t.params}
     outside = tuple(name for name in asked if name not in found.variables)
-    return Fitted(found, _checks(study, _numbers(sampler, optimizer), means, sds), outside)
-
-
-def leave_one_out(optimizer: Optimizer) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each value given all others, averaged over the posterior samples.
-
-    In the order told, failures left out; on the optimiser's scale, where smaller is better.
-    """
-    model, scale = optimizer._look()
-    order = telling(optimizer._data().data)
-    mean, variance = (np.empty((model.size, len(order))) for _ in range(2))
-    for s in range(model.size):
-        mean[s, order], variance[s, order] = _left_out(model, s)
-    return scale.back(mean, np.sqrt(variance))
-
-
-def _left_out(model: Ensemble, s: int) -> tuple[Floats, Floats]:
-    inverse, _ = lapack.dtrtri(model.gps[s].L, lower=1)
-    precision = np.einsum("ij,ij->j", inverse, inverse)  # the diagonal of L^-T L^-1
-    return model.values[s] - model.gps[s].alpha / precision, 1.0 / precision
-
-
-def _numbers(sampler: CarboSampler, optimizer: Optimizer) -> list[int]:
-    """The numbers of the trials that the optimiser was told with a value, in that order."""
-    assert sampler._engine is not None
-    rows = sampler._engine[1]._rows
-    told = [v.trial.number for v in sampler._memory.finished() if rows[v.trial.number] is not None]
-    return [number for number, ok in zip(told, optimizer._succeeded, strict=True) if ok]
+    return Fitted(found, _checks(study, numbers, means, sds), outside)
 
 
 def _checks(study: optuna.Study, numbers: list[int], means: Floats, sds: Floats) -> tuple[Check, ...]:

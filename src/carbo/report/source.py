@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.tune.agreement import DESCRIPTION, Described, read_description
 from carbo.tune.errors import StudyError
-from carbo.tune.opened import where
-from carbo.tune.storage import close, explained, masked, need_optuna, open_storage
-from carbo.tune.study_file import load
-from carbo.tune.table import meant
+from carbo.tune.opened import stored, where
 
 if TYPE_CHECKING:
     import optuna
@@ -58,29 +55,9 @@ def of_study(study: optuna.Study, budget: int | None = None, storage: str | None
 @contextlib.contextmanager
 def opened(given: str, name: str | None = None, storage: str | None = None) -> Iterator[Source]:
     """The study of a study file, an SQLite file or a database URL; `name` says which, where there are several."""
-    need_optuna()
-    url, wanted = where(given, name, storage)
-    budget = load(Path(given), storage).plan.budget if given.endswith(".toml") else None
-    kept = open_storage(url)
-    try:
-        with explained(url):
-            yield of_study(_study(url, kept, wanted), budget, described_storage(url))
-    finally:
-        close(kept)
-
-
-def _study(url: str, kept: optuna.storages.RDBStorage, wanted: str | None) -> optuna.Study:
-    import optuna
-
-    names = [study.study_name for study in kept.get_all_studies()]
-    if wanted is None and len(names) == 1:
-        wanted = names[0]
-    got = ", ".join(names) or "none"
-    if wanted is None:
-        raise StudyError(f"storage {masked(url)}: expected one study, got {got}; name one with --study")
-    if wanted not in names:
-        raise StudyError(f"storage {masked(url)}: expected a study {wanted!r}, got {got}; {meant(wanted, names)}")
-    return optuna.load_study(study_name=wanted, storage=kept)
+    place = where(given, name, storage)
+    with stored(place) as study:
+        yield of_study(study, place.file.plan.budget if place.file else None, described_storage(place.url))
 
 
 def described_storage(url: str) -> str:

@@ -19,6 +19,8 @@ from carbo.tune.variables import Constraint, Variables
 DESCRIPTION = "carbo:study"
 """The user attribute of a study that holds its description."""
 VERSION = 1
+SHOWN = 54
+"""Characters of a value that has changed."""
 
 
 class Change(NamedTuple):
@@ -30,12 +32,16 @@ class Change(NamedTuple):
     compatible: bool
 
     def __str__(self) -> str:
-        return f"{self.what}: was {self._short(self.old)}, is {self._short(self.new)}"
+        old, new = json.dumps(self.old), json.dumps(self.new)
+        same = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        return f"{self.what}: was {_excerpt(old, same)}, is {_excerpt(new, same)}"
 
-    @staticmethod
-    def _short(value: Any) -> str:
-        text = json.dumps(value)
-        return text if len(text) <= 60 else text[:57] + "..."
+
+def _excerpt(text: str, place: int) -> str:
+    """At most SHOWN characters of a text, around a place."""
+    start = max(0, min(place - SHOWN // 3, len(text) - SHOWN)) if len(text) > SHOWN else 0
+    end = start + SHOWN
+    return ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
 
 
 def description(file: StudyFile) -> dict[str, Any]:

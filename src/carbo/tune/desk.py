@@ -53,6 +53,8 @@ class Desk:
     def next(self) -> Assignment | None:
         """Something to evaluate; None when there is nothing now, or nothing any more."""
         with self._lock:
+            if self._patiently.stopping:  # lest it take up what another worker has just handed back
+                return None
             trials = self._patiently(self._trials)
             if self._patiently(lambda: self._rescue.look(trials, set(self._out))):
                 trials = self._patiently(self._trials)

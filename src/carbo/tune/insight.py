@@ -6,6 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from carbo.tune.records import count
 
 if TYPE_CHECKING:
@@ -22,10 +24,10 @@ REST = 20.0
 
 
 def relevance(sampler: CarboSampler, study: optuna.Study) -> Relevance | None:
-    """The engine's relevance report of a study; None while too little is known."""
-    if sum(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False)) < 2:
-        return None
-    return sampler.optimizer(study).relevance()
+    """The engine's relevance report of a study; None while no two values differ, when it would be chance alone."""
+    optimizer = sampler.optimizer(study)
+    values = optimizer.history()[1]
+    return optimizer.relevance() if len(np.unique(values[np.isfinite(values)])) > 1 else None
 
 
 class Insight:

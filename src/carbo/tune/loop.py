@@ -69,10 +69,11 @@ class Tuner:
     def run(self, watch: Callable[[], None], every: float = 0.5) -> str:
         """Work until the end, calling `watch` from this thread now and then. Returns why it ended.
 
-        An exception here, such as KeyboardInterrupt, ends all runs, hands their points back and goes on.
+        An exception here, such as KeyboardInterrupt, ends all runs, hands their points back and goes on. A second one
+        meanwhile goes on at once: the threads are left behind, and end with the process as by kill -9.
         """
-        workers = [threading.Thread(target=self._guard, args=(self._work,)) for _ in range(self._workers())]
-        heart = threading.Thread(target=self._guard, args=(self._beat,))
+        workers = [self._thread(self._work) for _ in range(self._workers())]
+        heart = self._thread(self._beat)
         with quiet():
             for thread in (heart, *workers):
                 thread.start()
@@ -81,6 +82,10 @@ class Tuner:
                     watch()
                     with self._changed:
                         self._changed.wait(every)
+            except KeyboardInterrupt:
+                self._say("stopping; interrupt once more to leave at once")
+                watch()
+                raise
             finally:
                 self._stop()
                 for thread in (*workers, heart):
@@ -88,6 +93,9 @@ class Tuner:
         if self._error is not None:
             raise self._explained(self._error)
         return self._desk.over or "stopped"
+
+    def _thread(self, work: Callable[[], None]) -> threading.Thread:
+        return threading.Thread(target=self._guard, args=(work,), daemon=True)
 
     def _explained(self, error: BaseException) -> BaseException:
         """The error itself, unless the study is gone: then what that means."""

@@ -43,6 +43,11 @@ class Patience:
     def __init__(self, url: str, stopping: threading.Event, say: Callable[[str], None]) -> None:
         self._url, self._stopping, self._say = url, stopping, say
 
+    @property
+    def stopping(self) -> bool:
+        """Whether the tuner is to stop."""
+        return self._stopping.is_set()
+
     def __call__(self, action: Callable[[], T]) -> T:
         """The action's result; StudyError when the database stays away."""
         import optuna
@@ -54,7 +59,7 @@ class Patience:
                 return action()
             except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError) as error:
                 said = _short(error)
-                over = time.monotonic() - began > (LAST if self._stopping.is_set() else LIMIT)
+                over = time.monotonic() - began > (LAST if self.stopping else LIMIT)
                 if over or any(sign in said for sign in HOPELESS):
                     with explained(self._url):
                         raise
