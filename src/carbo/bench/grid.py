@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from carbo.bench.baselines import METHODS, Method, method
+from carbo.bench.baselines import METHODS, Method, method, require
 from carbo.bench.problems import FILES, PROBLEMS, RUNS, Problem, problem
 from carbo.bench.record import Key, canonical
 from carbo.errors import SettingsError
@@ -27,6 +27,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "contamination": tuple(name for name in PROBLEMS if name.startswith("contamination-")),
     "maxsat": tuple(FILES),
     "random": ("maxcut-random", "maxsat-random"),
+    "nas": ("nas-digits",),
 }
 OWN = ("paper", "default")
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {
@@ -48,7 +49,9 @@ class Task:
     budget: int
     """Evaluations, the initial ones included."""
     data: str | None = None
-    """The folder of the .wcnf files."""
+    """The folder of downloaded files."""
+    trained: str | None = None
+    """The folder of accuracies known."""
 
     @property
     def key(self) -> Key:
@@ -65,7 +68,7 @@ class Task:
 
     def build(self) -> Problem:
         """The problem, fresh."""
-        built = problem(self.problem, self.run, self.data)
+        built = problem(self.problem, self.run, self.data, self.trained)
         return built if self.relocated is None else built.relocated(self.relocated)
 
 
@@ -80,6 +83,7 @@ class Wanted:
     budget: int | None = None
     """At most so many evaluations; None: each problem's own."""
     data: str | None = None
+    trained: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,14 @@ def grid(wanted: Wanted) -> Grid:
     """All runs wanted. CarboError when a name, a package or a file is missing or the budget too small."""
     methods = [method(name) for name in wanted.methods]
     problems = [problem(name, wanted.runs[0], wanted.data) for name in wanted.problems]
+    for each in problems:
+        require(f"problem {each.name!r}", each.packages, "nas")
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     able = {(p.name, m.name): not m.binary_only or bool((p.space.sizes == 2).all()) for p in problems for m in methods}
+    folders = (wanted.data, wanted.trained)
     settings = {each.name: canonical(plain(each)) for each in methods}
     tasks = tuple(
-        Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], wanted.data)
+        Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
         for relocated in wanted.relocated
         for p in problems

@@ -37,3 +37,5 @@ class Method:
     packages: tuple[str, ...] = ()
     """Distributions of the extra `bench` that it needs."""
     binary_only: bool = False
+    valid_only: bool = False
+    """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
