@@ -112,7 +112,7 @@ def _counts(edges: tuple[tuple[int, ...], ...], useful: list[bool], kinds: tuple
     counts = [[0] * NODES for _ in range(NODES)]
     for j in range(NODES):
         for i in (i for i in range(j) if useful[i] and useful[j] and edges[i][j]):
-            if 0 < i and kinds[i] == IDENTITY:
+            if i > 0 and kinds[i] == IDENTITY:
                 for source in range(i):
                     counts[source][j] += counts[source][i]
             else:

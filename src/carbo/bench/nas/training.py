@@ -56,7 +56,7 @@ class _Tensors(NamedTuple):
     pixels: Tensor
     labels: Tensor
     validation: Tensor
-    """(n, channels, side, side), channels_last"""
+    """(n, channels, side, side)"""
     validation_labels: Tensor
 
 
@@ -73,7 +73,7 @@ class Trainer:
         self._data = _Tensors(
             pixels.permute(0, 2, 3, 1).contiguous().to(self._device),
             labels.to(self._device),
-            validation.to(self._device, memory_format=torch.channels_last),
+            validation.to(self._device),
             others.to(self._device),
         )
 
@@ -120,7 +120,7 @@ class Trainer:
             adam.step()
 
     def _together(self, batch: Tensor) -> Tensor:
-        """Images (G, B) by number as (B, G * channels, side, side), channels_last."""
+        """Images (G, B) by number as (B, G * channels, side, side)."""
         chosen = self._data.pixels[batch].permute(1, 2, 3, 0, 4)  # (B, side, side, G, channels)
         return chosen.reshape(*chosen.shape[:3], -1).permute(0, 3, 1, 2)
 
