@@ -42,7 +42,7 @@ class Cell:
 class Architecture:
     """What a cell computes: nodes that are not identities, each on a way from IN to OUT.
 
-    Two cells compute the same (but for the names of nodes) if and only if these are equal.
+    Two cells do the same operations on the same sums, whatever their nodes are called, just when these are equal.
     """
 
     kinds: tuple[str, ...]

@@ -1,0 +1,219 @@
+"""The architecture search's networks and training, against plain torch modules. Needs torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from carbo.bench.nas.cell import BITS, Architecture, decoded, reduced
+from carbo.bench.nas.shape import CHANNELS, FULL, KERNEL, Images, operations
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'carbo[nas]'")
+
+from torch import nn  # noqa: E402
+
+from carbo.bench.nas import network, training  # noqa: E402
+
+DIGITS, CIFAR10 = Images(1, 8, 10), Images(3, 32, 10)
+CPU = torch.device("cpu")
+EMPTY = Architecture((), ((1,),))
+MIXED = Architecture(("conv3", "pool3", "conv5"), ((1,), (0, 2), (1, 0, 1), (1, 1, 0, 3)))
+
+
+class PlainCell(nn.Module):
+    """The paper's cell of a row, node by node as it is drawn; useless nodes give nothing."""
+
+    def __init__(self, row: Any, channels: int) -> None:
+        super().__init__()
+        cell = decoded(row)
+        self.edges = cell.edges
+        self.nodes = nn.ModuleList(self.node(kind, channels) for kind in ("identity", *cell.kinds, "identity"))
+
+    @staticmethod
+    def node(kind: str, channels: int) -> nn.Module:
+        if kind == "identity":
+            return nn.Identity()
+        if kind == "pool3":
+            return nn.MaxPool2d(3, stride=1, padding=1)
+        kernel = KERNEL[kind]
+        return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding="same"), nn.BatchNorm2d(channels), nn.ReLU())
+
+    def forward(self, x: Any) -> Any:
+        values: list[Any] = [x]
+        for j, node in enumerate(self.nodes):
+            if j:
+                inputs = [values[i] for i in range(j) if self.edges[i][j] and values[i] is not None]
+                values.append(node(torch.stack(inputs).sum(0)) if inputs else None)
+        return values[-1]
+
+
+def plain(row: Any, images: Images) -> nn.Sequential:
+    """The paper's drawing, line by line."""
+    return nn.Sequential(
+        nn.Sequential(nn.Conv2d(images.channels, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
+        PlainCell(row, 16),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 1),
+        PlainCell(row, 32),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 1),
+        PlainCell(row, 64),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64 * (images.side // 8) ** 2, images.classes),
+    )
+
+
+def chain(*kinds: str) -> Any:
+    """The row in which IN, nodes of these kinds and OUT follow one another; the other nodes are useless."""
+    bits = {"identity": (0, 0), "pool3": (0, 1), "conv3": (1, 0), "conv5": (1, 1)}
+    row = np.zeros(BITS, dtype=np.intp)
+    places = [0, *range(1, len(kinds) + 1), 6]
+    for place, kind in enumerate(kinds):
+        row[2 * place : 2 * place + 2] = bits[kind]
+    starts = np.cumsum([10, 6, 5, 4, 3, 2])
+    for i, j in zip(places[:-1], places[1:], strict=True):
+        row[starts[i] + j - i - 1] = 1
+    return row
+
+
+ROWS = [
+    chain(),
+    chain("conv3"),
+    chain("conv5", "pool3", "identity", "conv3"),
+    *np.random.default_rng(5).integers(0, 2, (200, BITS))[:6],
+]
+
+
+def valid_rows() -> list[Any]:
+    return [row for row in ROWS if reduced(row) is not None]
+
+
+def test_the_rows_of_these_tests_are_not_all_alike() -> None:
+    architectures = {reduced(row) for row in valid_rows()}
+    assert len(architectures) >= 7
+    assert {kind for each in architectures if each for kind in each.kinds} == set(KERNEL)
+    assert any(count > 1 for each in architectures if each for counts in each.inputs for count in counts)
+
+
+# ---------------------------------------------------------------- operations
+
+
+def counted(model: nn.Module, images: Images) -> int:
+    """Operations of one image's forward pass, as hooks on the layers see them."""
+    total = 0
+
+    def hook(layer: Any, inputs: Any, output: Any) -> None:
+        nonlocal total
+        if isinstance(layer, nn.Conv2d):
+            total += output.numel() * 2 * layer.in_channels * layer.kernel_size[0] * layer.kernel_size[1]
+        elif isinstance(layer, nn.Linear):
+            total += output.numel() * 2 * layer.in_features
+        elif isinstance(layer, nn.MaxPool2d):
+            total += output.numel() * (layer.kernel_size**2 - 1)
+        elif isinstance(layer, nn.BatchNorm2d):
+            total += output.numel() * 2
+        elif isinstance(layer, nn.ReLU):
+            total += output.numel()
+
+    for layer in model.modules():
+        layer.register_forward_hook(hook)
+    with torch.no_grad():
+        model.eval()(torch.zeros(1, images.channels, images.side, images.side))
+    return total
+
+
+class Useful(PlainCell):
+    """Without what is useless, which a counted pass would count."""
+
+    def __init__(self, row: Any, channels: int) -> None:
+        super().__init__(row, channels)
+        reaches = [False] * 6 + [True]
+        for i in reversed(range(6)):
+            reaches[i] = any(self.edges[i][j] and reaches[j] for j in range(i + 1, 7))
+        self.edges = tuple(
+            tuple(int(edge and reaches[j]) for j, edge in enumerate(outs)) for outs in self.edges
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("images", [DIGITS, CIFAR10], ids=["digits", "cifar10"])
+def test_operations_are_those_of_a_counted_forward_pass(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "PlainCell", Useful)
+    for row in valid_rows():
+        architecture = reduced(row)
+        assert architecture is not None
+        assert operations(architecture, images) == counted(plain(row, images), images)
+    assert operations(FULL, images) == counted(plain(np.ones(BITS, dtype=np.intp), images), images)
+
+
+# ---------------------------------------------------------------- the network
+
+
+def copy_weights(stacked: network.Stacked, copy: int, row: Any, images: Images) -> nn.Sequential:
+    """A plain model with the weights of one of the copies. For rows whose nodes are in the order of the reduced form."""
+    model = plain(row, images)
+    layers = [each for each in model.modules() if isinstance(each, nn.Conv2d | nn.BatchNorm2d | nn.Linear)]
+    given = iter(stacked.parameters)
+    for layer in layers:
+        weight, bias = next(given), next(given)
+        count = len(weight) if weight.dim() > 1 else None
+        with torch.no_grad():
+            if count is None:  # batch norm, all copies in one
+                count = len(weight) // layer.num_features
+                layer.weight.copy_(weight.reshape(count, -1)[copy])
+            else:
+                layer.weight.copy_(weight[copy])
+            layer.bias.copy_(bias.reshape(count, -1)[copy])
+    return model
+
+
+def batch(images: Images, size: int, seed: int = 0) -> Any:
+    return torch.randn(size, images.channels, images.side, images.side, generator=torch.Generator().manual_seed(seed))
+
+
+IN_ORDER = [chain(), chain("conv3"), chain("conv3", "conv5"), chain("conv3", "pool3", "identity", "conv5")]
+
+
+@pytest.mark.parametrize("images", [DIGITS, Images(3, 16, 10)], ids=["digits", "16"])
+@pytest.mark.parametrize("row", IN_ORDER, ids=["empty", "one", "two", "three"])
+def test_each_copy_computes_what_a_plain_network_of_its_weights_does(row: Any, images: Images) -> None:
+    architecture = reduced(row)
+    assert architecture is not None
+    if architecture.kinds == ("conv3", "conv5", "pool3"):
+        pytest.fail("the chain's nodes are not in the order of the row")
+    stacked = network.Stacked(architecture, images, (3, 4), CPU)
+    pictures = [batch(images, 6, seed) for seed in (1, 2)]
+    scores = stacked(torch.cat(pictures, dim=1), training=True)
+    after = stacked(torch.cat(pictures, dim=1), training=False)
+    for copy in (0, 1):
+        model = copy_weights(stacked, copy, row, images)
+        torch.testing.assert_close(scores[copy], model.train()(pictures[copy]), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(after[copy], model.eval()(pictures[copy]), rtol=1e-4, atol=1e-5)
+
+
+def test_copies_learn_as_if_alone() -> None:
+    """Three steps of Adam on two copies, and on plain networks one by one."""
+    row = chain("conv3", "conv5")
+    architecture = reduced(row)
+    assert architecture is not None
+    stacked = network.Stacked(architecture, DIGITS, (3, 4), CPU)
+    models = [copy_weights(stacked, copy, row, DIGITS) for copy in (0, 1)]
+    pictures, labels = [batch(DIGITS, 20, seed) for seed in (1, 2)], torch.arange(20) % 10
+    adam = torch.optim.Adam(stacked.parameters, weight_decay=training.WEIGHT_DECAY, fused=True)
+    for _ in range(3):
+        scores = stacked(torch.cat(pictures, dim=1), training=True)
+        loss = sum(nn.functional.cross_entropy(each, labels) for each in scores)
+        adam.zero_grad()
+        loss.backward()  # type: ignore[union-attr]
+        adam.step()
+    for copy, model in enumerate(models):
+        alone = torch.optim.Adam(model.parameters(), weight_decay=training.WEIGHT_DECAY)
+        for _ in range(3):
+            alone.zero_grad()
+            nn.functional.cross_entropy(model.train()(pictures[copy]), labels).backward()
+            alone.step()
+        with torch.no_grad():
+            together = stacked(torch.cat(pictures, dim=1), training=False)[copy]
+            torch.testing.assert_close(together, model.eval()(pictures[copy]), rtol=1e-2, atol=1e-3)
