@@ -31,7 +31,8 @@ def _about_problem(name: str, data: str | None) -> str:
     try:
         built = problem(name, 1, data)
     except DataError:
-        return "a .wcnf file, which --data names the folder of"
+        what = "CIFAR-10" if name.startswith("nas") else "a .wcnf file"
+        return f"{what}, which --data names the folder of"
     sizes = built.space.sizes
     kind = "binary" if (sizes == 2).all() else f"of {sizes.max()} values"
     noisy = ", noisy" * built.noisy

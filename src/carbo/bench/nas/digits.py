@@ -10,6 +10,7 @@ from carbo.bench.nas.shape import Images
 from carbo.bench.nas.training import Split, normalised, shuffled
 from carbo.errors import SettingsError
 
+IMAGES = Images(1, 8, 10)
 TRAINING, VALIDATION = 500, 500
 """The first and the last of the 1,797 shuffled images."""
 
@@ -24,6 +25,6 @@ def digits() -> Split:
     pixels, labels = load_digits(return_X_y=True)
     order = shuffled(len(labels))
     first, last = order[:TRAINING], order[-VALIDATION:]
-    images = (pixels / 16).reshape(-1, 1, 8, 8)
+    images = (pixels / 16).reshape(-1, IMAGES.channels, IMAGES.side, IMAGES.side)
     train, validate = normalised(images[first], images[last])
-    return Split(Images(1, 8, 10), train, labels[first].astype("int64"), validate, labels[last].astype("int64"))
+    return Split(IMAGES, train, labels[first].astype("int64"), validate, labels[last].astype("int64"))

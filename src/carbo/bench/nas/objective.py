@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from carbo.bench.nas import cifar10, digits
 from carbo.bench.nas.cache import Accuracies, Cache
 from carbo.bench.nas.cell import Architecture, reduced
-from carbo.bench.nas.digits import digits
 from carbo.bench.nas.shape import Images, ratio
 from carbo.bench.nas.training import Split, Trainer
 from carbo.graph import Ints
@@ -20,7 +20,11 @@ INVALID = 0.9 + PRICE
 """No way from IN to OUT: an accuracy of 10%, and all operations."""
 Loader = Callable[[str | None], Split]
 """A folder of downloaded files, if there is one, to the split."""
-DATA: dict[str, tuple[Images, Loader]] = {"digits": (Images(1, 8, 10), lambda _folder: digits())}
+DATA: dict[str, tuple[Images, Loader]] = {
+    "digits": (digits.IMAGES, lambda _folder: digits.digits()),
+    "cifar10": (cifar10.IMAGES, cifar10.cifar10),
+}
+"""Of each data set, the form of its images and how they are loaded."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,12 @@ class Objective:
         if architecture is None:
             return INVALID
         accuracies = _laboratory(self).accuracies(architecture)
-        return 1 - sum(accuracies) / len(accuracies) + PRICE * ratio(architecture, DATA[self.data][0])
+        return priced(sum(accuracies) / len(accuracies), architecture, DATA[self.data][0])
+
+
+def priced(accuracy: float, architecture: Architecture, images: Images) -> float:
+    """The value of an architecture with that validation accuracy."""
+    return 1 - accuracy + PRICE * ratio(architecture, images)
 
 
 class _Laboratory:

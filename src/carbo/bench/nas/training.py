@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from carbo.bench.nas.cell import Architecture
 from carbo.bench.nas.network import Stacked, Tensor
 from carbo.bench.nas.shape import Images
-from carbo.graph import Floats
 
 SEEDS = (0, 1, 2, 3)
 EPOCHS, BATCH = 20, 100
@@ -146,11 +145,12 @@ def shuffled(count: int) -> NDArray[np.intp]:
     return order
 
 
-def normalised(train: Floats, validate: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def normalised(train: NDArray[Any], validate: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Both (n, channels, side, side) less the mean, over the standard deviation, of each channel of the first."""
-    mean, spread = (f(train, axis=(0, 2, 3), keepdims=True) for f in (np.mean, np.std))
-    first, second = ((each - mean) / spread for each in (train, validate))
-    return first.astype(np.float32), second.astype(np.float32)
+    mean = np.mean(train, axis=(0, 2, 3), keepdims=True, dtype=np.float64).astype(train.dtype)
+    spread = np.std(train, axis=(0, 2, 3), keepdims=True, dtype=np.float64).astype(train.dtype)
+    first, second = (((each - mean) / spread).astype(np.float32) for each in (train, validate))
+    return first, second
 
 
 def is_over(accuracies: list[float]) -> bool:

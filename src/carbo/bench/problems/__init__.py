@@ -66,6 +66,7 @@ PROBLEMS: dict[str, Builder] = {
     "maxcut-random": _random_case(random_maxcut),
     "maxsat-random": _random_case(random_maxsat),
     "nas-digits": _search("digits"),
+    "nas-cifar10": _search("cifar10"),
 }
 """Every problem by its name; `problem` is the way in."""
 
@@ -73,7 +74,8 @@ PROBLEMS: dict[str, Builder] = {
 def problem(name: str, run: int, data: str | Path | None = None, trained: str | Path | None = None) -> Problem:
     """The problem of that name as it is in a run, 1..25, of the paper.
 
-    data: the folder with the .wcnf files, for the MaxSAT problems of the paper (names in `FILES`, and with "-raw").
+    data: the folder of downloaded files: .wcnf for the MaxSAT problems of the paper (names in `FILES`, and with
+    "-raw"), CIFAR-10 for "nas-cifar10".
     trained: a folder in which the architecture searches keep the accuracies they find, and look for known ones.
     SettingsError on an unknown name or run; DataError when a file is missing or malformed.
     """

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from carbo.bench.nas.cell import BITS, bits_of, is_valid
+from carbo.bench.nas.cifar10 import located
 from carbo.bench.nas.objective import Objective
 from carbo.bench.nas.training import EPOCHS, SEEDS
 from carbo.bench.problems.base import Problem
@@ -49,8 +50,10 @@ def nas(data: str, run: int, folder: str | Path | None = None, trained: str | Pa
     """The search on a data set, "digits" or "cifar10". Runs differ only in the seeds of methods.
 
     folder: where the downloaded data are, for cifar10. trained: a folder where accuracies are kept for other processes
-    and later runs; bit strings that make the same network are trained once.
+    and later runs; bit strings that make the same network are trained once. DataError when a file is missing.
     """
+    if data == "cifar10":
+        located(folder)
     return Problem(
         name=f"nas-{data}",
         run=checked_run(run),
