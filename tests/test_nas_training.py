@@ -11,9 +11,8 @@ import pytest
 from carbo.bench.nas.cell import BITS, Architecture, decoded, reduced
 from carbo.bench.nas.shape import FULL, KERNEL, Images, operations
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'carbo[nas]'")
-
-from torch import nn  # noqa: E402
+torch: Any = pytest.importorskip("torch", reason="torch is not installed: pip install 'carbo[nas]'")
+nn: Any = torch.nn
 
 from carbo.bench.nas import network, training  # noqa: E402
 
@@ -22,48 +21,51 @@ CPU = torch.device("cpu")
 MIXED = Architecture(("conv3", "pool3", "conv5"), ((1,), (0, 2), (1, 0, 1), (1, 1, 0, 3)))
 
 
-class PlainCell(nn.Module):
-    """The paper's cell of a row, node by node as it is drawn; useless nodes give nothing."""
+class Plain:
+    """The paper's drawing layer by layer, its cells node by node; useless nodes are computed for nothing."""
 
-    def __init__(self, row: Any, channels: int) -> None:
-        super().__init__()
+    def __init__(self, row: Any, images: Images, pruned: bool = False) -> None:
         cell = decoded(row)
-        self.edges = cell.edges
-        self.nodes = nn.ModuleList(self.node(kind, channels) for kind in ("identity", *cell.kinds, "identity"))
+        self.edges = pruned_edges(cell.edges) if pruned else cell.edges
+        before = images.channels
+        self.stem = nn.Sequential(nn.Conv2d(before, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+        kinds = (*cell.kinds, "identity")
+        self.cells = [nn.ModuleList(node(kind, channels) for kind in kinds) for channels in (16, 32, 64)]
+        self.links = [nn.Identity(), nn.Conv2d(16, 32, 1), nn.Conv2d(32, 64, 1)]
+        self.pool = nn.MaxPool2d(2)
+        self.last = nn.Linear(64 * (images.side // 8) ** 2, images.classes)
+        order = [self.stem, *(part for pair in zip(self.links, self.cells, strict=True) for part in pair), self.last]
+        self.all = nn.ModuleList([*order, self.pool])
 
-    @staticmethod
-    def node(kind: str, channels: int) -> nn.Module:
-        if kind == "identity":
-            return nn.Identity()
-        if kind == "pool3":
-            return nn.MaxPool2d(3, stride=1, padding=1)
-        kernel = KERNEL[kind]
-        return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding="same"), nn.BatchNorm2d(channels), nn.ReLU())
+    def __call__(self, x: Any) -> Any:
+        x = self.stem(x)
+        for link, nodes in zip(self.links, self.cells, strict=True):
+            x = self.pool(self.cell(nodes, link(x)))
+        return self.last(x.flatten(1))
 
-    def forward(self, x: Any) -> Any:
-        values: list[Any] = [x]
-        for j, node in enumerate(self.nodes):
-            if j:
-                inputs = [values[i] for i in range(j) if self.edges[i][j] and values[i] is not None]
-                values.append(node(torch.stack(inputs).sum(0)) if inputs else None)
+    def cell(self, nodes: Any, x: Any) -> Any:
+        values = [x]
+        for j, compute in enumerate(nodes, start=1):
+            inputs = [values[i] for i in range(j) if self.edges[i][j] and values[i] is not None]
+            values.append(compute(torch.stack(inputs).sum(0)) if inputs else None)
         return values[-1]
 
 
-def plain(row: Any, images: Images) -> nn.Sequential:
-    """The paper's drawing, line by line."""
-    return nn.Sequential(
-        nn.Sequential(nn.Conv2d(images.channels, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
-        PlainCell(row, 16),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 1),
-        PlainCell(row, 32),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 1),
-        PlainCell(row, 64),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(64 * (images.side // 8) ** 2, images.classes),
-    )
+def node(kind: str, channels: int) -> Any:
+    if kind == "identity":
+        return nn.Identity()
+    if kind == "pool3":
+        return nn.MaxPool2d(3, stride=1, padding=1)
+    kernel = KERNEL[kind]
+    return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding="same"), nn.BatchNorm2d(channels), nn.ReLU())
+
+
+def pruned_edges(edges: tuple[tuple[int, ...], ...]) -> list[list[bool]]:
+    """Without connections to nodes that lead nowhere, which a counted pass would count."""
+    reaches = [False] * 6 + [True]
+    for i in reversed(range(6)):
+        reaches[i] = any(edges[i][j] and reaches[j] for j in range(i + 1, 7))
+    return [[bool(edge and reaches[j]) for j, edge in enumerate(outs)] for outs in edges]
 
 
 def chain(*kinds: str) -> Any:
@@ -101,71 +103,51 @@ def test_the_rows_of_these_tests_are_not_all_alike() -> None:
 # ---------------------------------------------------------------- operations
 
 
-def counted(model: nn.Module, images: Images) -> int:
+def counted(model: Plain, images: Images) -> int:
     """Operations of one image's forward pass, as hooks on the layers see them."""
     total = 0
+    price: dict[Any, Any] = {
+        nn.Conv2d: lambda layer: 2 * layer.in_channels * layer.kernel_size[0] * layer.kernel_size[1],
+        nn.Linear: lambda layer: 2 * layer.in_features,
+        nn.MaxPool2d: lambda layer: layer.kernel_size**2 - 1,
+        nn.BatchNorm2d: lambda _layer: 2,
+        nn.ReLU: lambda _layer: 1,
+    }
 
-    def hook(layer: Any, inputs: Any, output: Any) -> None:
+    def hook(layer: Any, _inputs: Any, output: Any) -> None:
         nonlocal total
-        if isinstance(layer, nn.Conv2d):
-            total += output.numel() * 2 * layer.in_channels * layer.kernel_size[0] * layer.kernel_size[1]
-        elif isinstance(layer, nn.Linear):
-            total += output.numel() * 2 * layer.in_features
-        elif isinstance(layer, nn.MaxPool2d):
-            total += output.numel() * (layer.kernel_size**2 - 1)
-        elif isinstance(layer, nn.BatchNorm2d):
-            total += output.numel() * 2
-        elif isinstance(layer, nn.ReLU):
-            total += output.numel()
+        total += output.numel() * price[type(layer)](layer)
 
-    for layer in model.modules():
-        layer.register_forward_hook(hook)
+    for layer in model.all.modules():
+        if type(layer) in price:
+            layer.register_forward_hook(hook)
     with torch.no_grad():
-        model.eval()(torch.zeros(1, images.channels, images.side, images.side))
+        model.all.eval()
+        model(torch.zeros(1, images.channels, images.side, images.side))
     return total
 
 
-class Useful(PlainCell):
-    """Without what is useless, which a counted pass would count."""
-
-    def __init__(self, row: Any, channels: int) -> None:
-        super().__init__(row, channels)
-        reaches = [False] * 6 + [True]
-        for i in reversed(range(6)):
-            reaches[i] = any(self.edges[i][j] and reaches[j] for j in range(i + 1, 7))
-        self.edges = tuple(
-            tuple(int(edge and reaches[j]) for j, edge in enumerate(outs)) for outs in self.edges
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize("images", [DIGITS, CIFAR10], ids=["digits", "cifar10"])
-def test_operations_are_those_of_a_counted_forward_pass(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "PlainCell", Useful)
+def test_operations_are_those_of_a_counted_forward_pass(images: Images) -> None:
     for row in valid_rows():
         architecture = reduced(row)
         assert architecture is not None
-        assert operations(architecture, images) == counted(plain(row, images), images)
-    assert operations(FULL, images) == counted(plain(np.ones(BITS, dtype=np.intp), images), images)
+        assert operations(architecture, images) == counted(Plain(row, images, pruned=True), images)
+    assert operations(FULL, images) == counted(Plain(np.ones(BITS, dtype=np.intp), images), images)
 
 
 # ---------------------------------------------------------------- the network
 
 
-def copy_weights(stacked: network.Stacked, copy: int, row: Any, images: Images) -> nn.Sequential:
-    """A plain model with the weights of one of the copies. For chains, whose nodes stay in their order."""
-    model = plain(row, images)
-    layers = [each for each in model.modules() if isinstance(each, nn.Conv2d | nn.BatchNorm2d | nn.Linear)]
+def copied(stacked: network.Stacked, copy: int, row: Any, images: Images) -> Plain:
+    """A plain network with the weights of one of two copies. For chains, whose nodes stay in their order."""
+    model = Plain(row, images)
     given = iter(stacked.parameters)
-    for layer in layers:
-        weight, bias = next(given), next(given)
-        count = len(weight) if weight.dim() > 1 else None
-        with torch.no_grad():
-            if count is None:  # batch norm, all copies in one
-                count = len(weight) // layer.num_features
-                layer.weight.copy_(weight.reshape(count, -1)[copy])
-            else:
-                layer.weight.copy_(weight[copy])
-            layer.bias.copy_(bias.reshape(count, -1)[copy])
+    with torch.no_grad():
+        for layer in model.all.modules():
+            if isinstance(layer, (nn.Conv2d, nn.BatchNorm2d, nn.Linear)):
+                for mine, theirs in ((layer.weight, next(given)), (layer.bias, next(given))):
+                    mine.copy_(theirs.reshape(2, *mine.shape)[copy])
     return model
 
 
@@ -186,9 +168,10 @@ def test_each_copy_computes_what_a_plain_network_of_its_weights_does(row: Any, i
     scores = stacked(torch.cat(pictures, dim=1), training=True)
     after = stacked(torch.cat(pictures, dim=1), training=False)
     for copy in (0, 1):
-        model = copy_weights(stacked, copy, row, images)
-        torch.testing.assert_close(scores[copy], model.train()(pictures[copy]), rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(after[copy], model.eval()(pictures[copy]), rtol=1e-4, atol=1e-5)
+        model = copied(stacked, copy, row, images)
+        torch.testing.assert_close(scores[copy], model(pictures[copy]), rtol=1e-4, atol=1e-5)
+        model.all.eval()
+        torch.testing.assert_close(after[copy], model(pictures[copy]), rtol=1e-4, atol=1e-5)
 
 
 def test_copies_learn_as_if_alone() -> None:
@@ -197,7 +180,7 @@ def test_copies_learn_as_if_alone() -> None:
     architecture = reduced(row)
     assert architecture is not None
     stacked = network.Stacked(architecture, DIGITS, (3, 4), CPU)
-    models = [copy_weights(stacked, copy, row, DIGITS) for copy in (0, 1)]
+    models = [copied(stacked, copy, row, DIGITS) for copy in (0, 1)]
     pictures, labels = [batch(DIGITS, 20, seed) for seed in (1, 2)], torch.arange(20) % 10
     adam = torch.optim.Adam(stacked.parameters, weight_decay=training.WEIGHT_DECAY, fused=True)
     for _ in range(3):
@@ -207,14 +190,15 @@ def test_copies_learn_as_if_alone() -> None:
         losses.sum().backward()
         adam.step()
     for copy, model in enumerate(models):
-        alone = torch.optim.Adam(model.parameters(), weight_decay=training.WEIGHT_DECAY)
+        alone = torch.optim.Adam(model.all.parameters(), weight_decay=training.WEIGHT_DECAY)
         for _ in range(3):
             alone.zero_grad()
-            nn.functional.cross_entropy(model.train()(pictures[copy]), labels).backward()
+            nn.functional.cross_entropy(model(pictures[copy]), labels).backward()
             alone.step()
         with torch.no_grad():
             together = stacked(torch.cat(pictures, dim=1), training=False)[copy]
-            torch.testing.assert_close(together, model.eval()(pictures[copy]), rtol=1e-2, atol=1e-3)
+            model.all.eval()
+            torch.testing.assert_close(together, model(pictures[copy]), rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize(("side", "kernel"), [(2, 3), (2, 5), (4, 5), (4, 3), (8, 5), (1, 3)])

@@ -173,7 +173,7 @@ _NAS = (
         BOCS-SDP   0.1978  0.0017
         RE         0.1895  0.0016
         COMBO      0.1846  0.0005
-    """, runs=NAS_RUNS, note="RE with 500 evaluations instead of 260: 0.1888 ± 0.0019"),
+    """, runs=NAS_RUNS, note="4 runs in the paper; RE with 500 evaluations instead of 260: 0.1888 ± 0.0019"),
     Column("nas-digits", "Architecture search, digits", variant=True, beside="nas-cifar10", short="NAS digits",
            note="scikit-learn's 8×8 digits, which take seconds to learn, through the same network; the paper's numbers "
                 "are of CIFAR-10, another data set, and not to be compared with ours"),

@@ -29,10 +29,10 @@ Written by `carbo bench page` from the records in `results/runs/`; not to be edi
 {count} of {methods} on {problems}, the last one finished {last}.
 
 Numbers are the best value found with the problem's whole budget, smaller being better: mean ± standard error, number of
-runs in brackets. Rows called *printed* are the paper's (its supplement; 25 runs, 4 of the architecture search). Runs
-are those of the paper, 1 to 25, with its instances and initial points; the table of runs says which ones were done.
-*Relocated* problems have each variable's values shuffled, so that no optimum sits at a structured point such as all
-zeros: a method that wins only on the original has not won.
+runs in brackets. Rows called *printed* are the paper's (its supplement; 25 runs). Runs are those of the paper, 1 to 25,
+with its instances and initial points; the table of runs says which ones were done. *Relocated* problems have each
+variable's values shuffled, so that no optimum sits at a structured point such as all zeros: a method that wins only on
+the original has not won.
 """
 CLEARLY = """\
 Listed is every column where another's mean is smaller than ours. A difference to a rival is called clear where the

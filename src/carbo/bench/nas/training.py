@@ -109,7 +109,7 @@ class Trainer:
 
         count = len(self._data.labels)
         order = torch.stack([torch.randperm(count, generator=each) for each in network.generators])
-        for batch in order.to(self._device).split(BATCH, dim=1):
+        for batch in torch.split(order.to(self._device), BATCH, dim=1):
             scores = network(self._together(batch), training=True)
             labels = self._data.labels[batch]
             # the sum over copies of each one's mean: no copy's gradient knows of the others
@@ -131,7 +131,9 @@ class Trainer:
         right = torch.zeros(copies, dtype=torch.int64, device=self._device)
         with torch.no_grad():
             for x, labels in zip(
-                self._data.validation.split(AT_ONCE), self._data.validation_labels.split(AT_ONCE), strict=True
+                torch.split(self._data.validation, AT_ONCE),
+                torch.split(self._data.validation_labels, AT_ONCE),
+                strict=True,
             ):
                 scores = network(x.repeat(1, copies, 1, 1), training=False)
                 right += (scores.argmax(dim=2) == labels).sum(dim=1)
