@@ -59,7 +59,8 @@ def random_rows(n: int, seed: int = 0) -> Ints:
 def ways(row: Ints) -> list[tuple[int, ...]]:
     """All ways from IN to OUT, found by walking."""
     edges = decoded(row).edges
-    found, open_ways = [], [(0,)]
+    found: list[tuple[int, ...]] = []
+    open_ways: list[tuple[int, ...]] = [(0,)]
     while open_ways:
         way = open_ways.pop()
         if way[-1] == NODES - 1:
@@ -417,14 +418,14 @@ def add_many(path: Path, who: int) -> None:
 
 def test_processes_that_add_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=add_many, args=(tmp_path / "x.jsonl", who)) for who in range(3)]
+    workers = [context.Process(target=add_many, args=(tmp_path / "x.jsonl", who)) for who in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
     keys = [json.loads(line)["architecture"] for line in (tmp_path / "x.jsonl").read_text().splitlines()]
-    assert len(keys) == len(set(keys)) == 3 * 15 + 15
+    assert len(keys) == len(set(keys)) == 2 * 15 + 15
 
 
 # ---------------------------------------------------------------- CIFAR-10

@@ -158,8 +158,11 @@ def batch(images: Images, size: int, seed: int = 0) -> Any:
 CHAINS = [chain(), chain("conv3"), chain("conv3", "conv5"), chain("conv3", "pool3", "identity", "conv5")]
 
 
-@pytest.mark.parametrize("images", [DIGITS, Images(3, 16, 10)], ids=["digits", "16"])
-@pytest.mark.parametrize("row", CHAINS, ids=["empty", "one", "two", "three"])
+@pytest.mark.parametrize(
+    ("row", "images"),
+    [*((row, DIGITS) for row in CHAINS), (CHAINS[-1], Images(3, 16, 10))],
+    ids=["empty", "one", "two", "three", "larger"],
+)
 def test_each_copy_computes_what_a_plain_network_of_its_weights_does(row: Any, images: Images) -> None:
     architecture = reduced(row)
     assert architecture is not None

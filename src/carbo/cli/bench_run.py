@@ -31,6 +31,8 @@ EXAMPLES = """examples:
   carbo bench run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
   carbo bench run --problem paper --method all --both-forms --data downloads/ --jobs 8
   carbo bench run --problem paper --method all --data downloads/ --engine ray --ray-address auto
+  carbo bench run --problem nas --data digits --method default,random --runs 1-3
+  carbo bench run --problem nas --data cifar10 --data downloads/ --method default
 """
 
 

@@ -113,7 +113,7 @@ class Trainer:
             scores = network(self._together(batch), training=True)
             labels = self._data.labels[batch]
             # the sum over copies of each one's mean: no copy's gradient knows of the others
-            loss = F.cross_entropy(scores.reshape(labels.numel(), -1), labels.reshape(-1), reduction="sum")
+            loss: Tensor = F.cross_entropy(scores.reshape(labels.numel(), -1), labels.reshape(-1), reduction="sum")
             adam.zero_grad(set_to_none=True)
             (loss / batch.shape[1]).backward()
             adam.step()
