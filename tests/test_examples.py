@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "examples"
 GCC_FLAGS = ROOT / "gcc-flags"
 FILES = sorted(path.name for path in ROOT.glob("*.py"))
-NEEDS = {"optuna_study.py": ("optuna", "tune")}
+NEEDS = {"optuna_study.py": ("optuna", "tune"), "nas.py": ("torch", "nas")}
 """Packages that an example needs beyond carbo's own, and the extra that installs them."""
 SAYS = {
     "minimize.py": r"best \d+\.\d{3}, found as number \d+\n(.*\n)*variable +influence",
@@ -25,6 +25,7 @@ SAYS = {
     "constraint.py": r"worth \d+\.\d\d at duty .*\n461 of 768 .* worth 26\.00",
     "category_graph.py": r"without a graph .*: 0\.[4-9]\d\nfamilies as a graph .*: 0\.[0-2]\d\nbest of 25 evaluations",
     "parallel_workers.py": r"best of 24: -?\d.*\n\d+ failed",
+    "nas.py": r"best of 12 evaluations, \d+ of them trained: 0\.\d{3}\nits nodes: .*; \d+% of the operations",
     "optuna_study.py": r"best of 20 trials: \d+\.\d ms",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from carbo.bench.baselines import METHODS, Method, method
+from carbo.bench.baselines import METHODS, Method, method, require
 from carbo.bench.problems import FILES, PROBLEMS, RUNS, Problem, problem
 from carbo.bench.record import Key, canonical
 from carbo.errors import SettingsError
@@ -28,6 +28,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "maxsat": tuple(FILES),
     "random": ("maxcut-random", "maxsat-random"),
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
+    "nas": ("nas-digits",),
 }
 OWN = ("paper", "default")
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {
@@ -49,7 +50,9 @@ class Task:
     budget: int
     """Evaluations, the initial ones included."""
     data: str | None = None
-    """The folder of the .wcnf files."""
+    """The folder of downloaded files."""
+    trained: str | None = None
+    """The folder of accuracies known."""
 
     @property
     def key(self) -> Key:
@@ -66,7 +69,7 @@ class Task:
 
     def build(self) -> Problem:
         """The problem, fresh."""
-        built = problem(self.problem, self.run, self.data)
+        built = problem(self.problem, self.run, self.data, self.trained)
         return built if self.relocated is None else built.relocated(self.relocated)
 
 
@@ -81,6 +84,7 @@ class Wanted:
     budget: int | None = None
     """At most so many evaluations; None: each problem's own."""
     data: str | None = None
+    trained: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,11 +100,14 @@ def grid(wanted: Wanted) -> Grid:
     """All runs wanted. CarboError when a name, a package or a file is missing or the budget too small."""
     methods = [method(name) for name in wanted.methods]
     problems = [problem(name, wanted.runs[0], wanted.data) for name in wanted.problems]
+    for each in problems:
+        require(f"problem {each.name!r}", each.packages, "nas")
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
+    folders = (wanted.data, wanted.trained)
     settings = {each.name: canonical(plain(each)) for each in methods}
     tasks = tuple(
-        Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], wanted.data)
+        Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
         for relocated in wanted.relocated
         for p in problems

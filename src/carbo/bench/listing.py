@@ -31,7 +31,8 @@ def _about_problem(name: str, data: str | None) -> str:
     try:
         built = problem(name, 1, data)
     except DataError:
-        return "a .wcnf file, which --data names the folder of"
+        what = "CIFAR-10" if name.startswith("nas") else "a .wcnf file"
+        return f"{what}, which --data names the folder of"
     sizes = built.space.sizes
     least, most = int(sizes.min()), int(sizes.max())
     kind = "binary" if most == 2 else f"of {most} values" if least == most else f"of {least} to {most} values"

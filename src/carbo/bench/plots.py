@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from carbo.bench.cells import any_runs, counted, printed_optimum
-from carbo.bench.paper import COLUMNS, COMBO, Column
+from carbo.bench.paper import COLUMNS, COMBO, DECIMALS, Column
 from carbo.bench.rankings import MOMENTS, Comparison, comparisons, ranks_at
 from carbo.bench.record import Record
 from carbo.bench.results import Results, Version, optimum
@@ -102,10 +102,21 @@ def progress(results: Results, name: str, form: str) -> Figure:
     left.set(xlabel="evaluations", ylabel="best value so far: mean, standard error")
     right.set(xlabel=f"seconds spent on suggestions (mean; at least {INSTANT:g})")
     figure.suptitle(f"{column.title}, {form}", x=0.01, ha="left", fontweight="bold")
+    left.set_title(_elsewhere(column), fontsize=8, loc="left", color="0.35")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, title="best mean first",
                   alignment="left")  # fmt: skip
     return figure
+
+
+def _elsewhere(column: Column) -> str:
+    """The paper's numbers of something else, which would mean nothing as levels; empty where there are none."""
+    if not column.beside:
+        return ""
+    other = COLUMNS[column.beside]
+    numbers = sorted(other.printed.items(), key=lambda item: item[1].mean)
+    listed = ", ".join(f"{name} {printed.mean:.{DECIMALS}f}" for name, printed in numbers)
+    return f"printed in the paper for another data set ({other.title}): {listed}"
 
 
 def rank_figure(results: Results, form: str) -> Figure | None:

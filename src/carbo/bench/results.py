@@ -17,6 +17,7 @@ from carbo.bench.paper import BLOCKS, COLUMNS, Block, Column
 from carbo.bench.problems import PROBLEMS, problem
 from carbo.bench.problems.maxsat import BUDGET as MAXSAT_BUDGET
 from carbo.bench.problems.maxsat import OPTIMA as MAXSAT_OPTIMA
+from carbo.bench.problems.nas import BUDGET as NAS_BUDGET
 from carbo.bench.problems.seeds import RUNS
 from carbo.bench.record import Record, canonical, read
 from carbo.errors import CarboError, DataError
@@ -192,8 +193,8 @@ def paper_optima(name: str) -> list[float] | None:
 def _known_budget(name: str) -> int:
     try:
         return problem(name, 1).budget
-    except DataError:  # needs a file, as only MaxSAT problems do
-        return MAXSAT_BUDGET
+    except DataError:  # needs a file, as MaxSAT problems and one architecture search do
+        return NAS_BUDGET if name.startswith("nas") else MAXSAT_BUDGET
 
 
 def _only(records: list[Record], what: str, names: tuple[str, ...], name_of: Callable[[Record], str]) -> list[Record]:

@@ -16,6 +16,7 @@ from carbo.bench.problems import Problem
 from carbo.bench.record import Record, canonical
 from carbo.errors import DataError
 from carbo.graph import Ints
+from carbo.space import Space
 
 Progress = Callable[[int, float], None]
 """Told before each suggestion: how many evaluations there were, and the best value so far."""
@@ -29,7 +30,7 @@ def run_one(task: Task, progress: Progress) -> Record:
 def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     """The task done on its problem, which must be fresh. The method's seed is the run's number."""
     chosen = _method(task)
-    strategy = chosen.start(problem.space, task.run, task.budget)
+    strategy = chosen.start(_space(chosen, problem), task.run, task.budget)
     trail = _Trail(problem)
     initial = problem.design(task.run)
     for row in initial:
@@ -56,7 +57,7 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
         rows=np.array(trail.rows, dtype=np.intp),
         values=np.array(trail.values),
         seconds=np.array(seconds),
-        versions=versions(chosen.packages),
+        versions=versions((*chosen.packages, *problem.packages)),
         revision=revision(),
         machine=machine(),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -71,6 +72,14 @@ def _method(task: Task) -> Method:
         raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "
                         "use the same version of carbo everywhere, and start again")  # fmt: skip
     return chosen
+
+
+def _space(chosen: Method, problem: Problem) -> Space:
+    """The problem's, without the invalid rows where the method is to be spared them."""
+    space, valid = problem.space, problem.valid
+    if not chosen.valid_only or valid is None:
+        return space
+    return Space(space.variables, constraint=lambda params: valid(space.encode(params)))
 
 
 class _Trail:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from carbo.bench.cells import any_runs, column_notes, grid, mean_cell, number, printed_optimum
 from carbo.bench.effort import runs, seconds, steps, steps_of_mean
 from carbo.bench.formats import Cell, Row, Table
-from carbo.bench.paper import COMBO, COUNTERPARTS, Column, Printed
+from carbo.bench.paper import COLUMNS, COMBO, COUNTERPARTS, Column, Printed
 from carbo.bench.rankings import rankings
 from carbo.bench.record import Record
 from carbo.bench.results import (
@@ -88,10 +88,16 @@ def measured(results: Results, form: str, measure: Measure) -> list[Table]:
     for block in results.blocks(form):
         values = {column.problem: _values(results, form, column, measure) for column in block.columns}
         columns = tuple(column for column in block.columns if any(values[column.problem].values()))
-        view = View(results, form, columns, measure, [values[column.problem] for column in columns])
         if columns:
-            tables.append(_measured(view, block.title))
+            beside = _beside(columns) if measure.printed and measure.name == "value" else ()
+            found = [values[column.problem] for column in columns] + [{v: {} for v in results.versions} for _ in beside]
+            tables.append(_measured(View(results, form, (*columns, *beside), measure, found), block.title))
     return tables
+
+
+def _beside(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Columns of the paper's alone, that others want to stand in their table."""
+    return tuple(COLUMNS[c.beside] for c in columns if c.beside and COLUMNS[c.beside] not in columns)
 
 
 class View(NamedTuple):
@@ -161,6 +167,8 @@ def _cell(values: dict[Case, float], bold: bool) -> Cell:
 def _best(values: dict[Version, dict[Case, float]]) -> set[Version]:
     """Smallest mean, as printed, among those that share the largest set of runs; empty where all are the smallest."""
     largest = max(map(set, values.values()), key=len)
+    if not largest:
+        return set()
     means = {
         version: number(summary(list(found.values())).mean)
         for version, found in values.items()

@@ -22,12 +22,18 @@ if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
 
 DATA = "CARBO_WCNF"
+SEARCHES = ("digits", "cifar10")
+"""Words of --data that are no folders; a folder of that name is ./digits."""
+TRAINED = "trained"
+"""The folder, within that of the results, of accuracies that architecture searches share."""
 EXAMPLES = """examples:
   carbo bench run --list
   carbo bench run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
   carbo bench run --problem ising --method default,default:warp=none+patience=0 --out results/experiments
   carbo bench run --problem paper --method all --both-forms --data downloads/ --jobs 8
   carbo bench run --problem paper --method all --data downloads/ --engine ray --ray-address auto
+  carbo bench run --problem nas --data digits --method default,random --runs 1-3
+  carbo bench run --problem nas --data cifar10 --data downloads/ --method default
 """
 
 
@@ -53,7 +59,9 @@ def add(what: Commands) -> None:
     forms.add_argument("--relocated", action="store_true", help="relocated problems; the run's number is the seed")
     forms.add_argument("--both-forms", action="store_true", help="problems as they are, and relocated")
     run.add_argument("--budget", type=count, help="at most so many evaluations a run (default: the problem's own)")
-    run.add_argument("--data", help=f"folder of the .wcnf files (default: what the environment has as {DATA})")
+    run.add_argument("--data", action="append", default=[], metavar="FOLDER|digits|cifar10",
+                     help="folder of downloaded files, .wcnf and CIFAR-10 (default: what the environment has as "
+                     f"{DATA}); or what the problem nas stands for (default digits); may be given twice")  # fmt: skip
     run.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (default results/)")
     _add_engine(run)
     only = run.add_mutually_exclusive_group()
@@ -73,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.bench.listing import listing, plan
     from carbo.bench.store import Store
 
-    data = arguments.data or os.environ.get(DATA) or None
+    data = _folder(arguments.data)
     if arguments.list:
         print("\n".join(listing(data)))
         return 0
@@ -98,12 +106,13 @@ def _grid(arguments: argparse.Namespace, data: str | None) -> Grid:
         if getattr(arguments, option) is None:
             raise SettingsError(f"--{option}: expected names, got none; `carbo bench run --list` shows them")
     wanted = Wanted(
-        problems=names(arguments.problem, PROBLEMS, PROBLEM_GROUPS),
+        problems=names(arguments.problem, PROBLEMS, PROBLEM_GROUPS | _searches(arguments.data)),
         methods=names(arguments.method, METHODS, METHOD_GROUPS),
         runs=run_numbers(arguments.runs),
         relocated=(False, True) if arguments.both_forms else (arguments.relocated,),
         budget=arguments.budget,
         data=data,
+        trained=str(arguments.out / TRAINED),
     )
     try:
         return grid(wanted)
@@ -113,8 +122,24 @@ def _grid(arguments: argparse.Namespace, data: str | None) -> Grid:
         raise DataError(f"{error}, and name its folder with --data or {DATA}") from None
 
 
+def _folder(words: list[str]) -> str | None:
+    """The folder of downloaded files among the words of --data, else what the environment says."""
+    folders = [word for word in words if word not in SEARCHES]
+    if len(folders) > 1:
+        raise SettingsError(f"--data: expected one folder, got {' and '.join(folders)}; put the files into one")
+    return folders[0] if folders else os.environ.get(DATA) or None
+
+
+def _searches(words: list[str]) -> dict[str, tuple[str, ...]]:
+    """What the problem nas stands for, by the words of --data; nothing where none of them says."""
+    chosen = tuple(dict.fromkeys(f"nas-{word}" for word in words if word in SEARCHES))
+    return {"nas": chosen} if chosen else {}
+
+
 def _prepare(grid: Grid, store: Store) -> None:
     store.prepare()
+    if any(task.problem.startswith("nas-") for task in grid.tasks):
+        (store.folder / TRAINED).mkdir(exist_ok=True)
     for problem in {task.problem for task in grid.tasks}:
         store.repair(problem)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+from collections.abc import Iterable
 
 from carbo.bench.baselines.annealing import ANNEALING
 from carbo.bench.baselines.base import Method, Start, Strategy
@@ -44,7 +45,7 @@ METHODS: dict[str, Method] = {
 """Every method by its name; `method` is the way in."""
 
 
-NOT_IN_EXTRA = {"torch": "pip install torch, in the build (CPU or CUDA) that suits the machine"}
+NOT_IN_EXTRA = {("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine"}
 
 
 def method(name: str) -> Method:
@@ -59,17 +60,16 @@ def method(name: str) -> Method:
         meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
         raise SettingsError(f"method: expected one of {', '.join(METHODS)}, got {name!r}{meant}")
     found = METHODS[name]
-    require(found)
+    require(f"method {name!r}", found.packages)
     return found
 
 
-def require(wanted: Method) -> None:
-    """SettingsError, naming the first that is absent, unless the distributions that a method needs are installed."""
-    for package in wanted.packages:
+def require(who: str, packages: Iterable[str], extra: str = "bench") -> None:
+    """SettingsError, naming the first that is absent, unless the distributions that someone needs are installed."""
+    for package in packages:
         if not _installed(package):
-            way_out = NOT_IN_EXTRA.get(package, "pip install 'carbo[bench]'")
-            raise SettingsError(f"method {wanted.name!r}: expected the package {package} to be installed, "
-                                f"got none; {way_out}")  # fmt: skip
+            way_out = NOT_IN_EXTRA.get((extra, package), f"pip install 'carbo[{extra}]'")
+            raise SettingsError(f"{who}: expected the package {package} to be installed, got none; {way_out}")
 
 
 def _installed(distribution: str) -> bool:

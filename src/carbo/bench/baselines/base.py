@@ -37,6 +37,8 @@ class Method:
     packages: tuple[str, ...] = ()
     """Distributions of the extra `bench` that it needs."""
     binary_only: bool = False
+    valid_only: bool = False
+    """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
     unconstrained_only: bool = False
 
     def objection(self, space: Space) -> str:

@@ -40,5 +40,9 @@ class Evolution:
 
 
 EVOLUTION = Method(
-    "evolution", "Regularised evolution", Evolution, {"population": POPULATION, "sample": SAMPLE, "mutations": 1}
+    "evolution",
+    "Regularised evolution",
+    Evolution,
+    {"population": POPULATION, "sample": SAMPLE, "mutations": 1},
+    valid_only=True,  # "only allowing valid architectures in mutation steps", the paper's advantage to it
 )

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from carbo.bench.problems.assignment import assignment
 from carbo.bench.problems.base import LAMBDAS, Problem, Relocated
@@ -20,26 +21,41 @@ from carbo.bench.problems.knapsack import knapsack
 from carbo.bench.problems.labs import labs
 from carbo.bench.problems.maxsat import FILES, RAW, STANDARDISED, maxsat, paper_maxsat, random_maxcut, random_maxsat
 from carbo.bench.problems.mixed import mixed
+from carbo.bench.problems.nas import nas
 from carbo.bench.problems.nk import nk
 from carbo.bench.problems.pest_control import pest_control
 from carbo.bench.problems.seeds import GROUP, RUNS, checked_run
 from carbo.errors import SettingsError
 
-Builder = Callable[[int, str | Path | None], Problem]
-"""A run in 1..25, and the folder of downloaded files if there is one, to the problem of that run."""
+
+class Folders(NamedTuple):
+    """What lies outside of the package."""
+
+    data: str | Path | None = None
+    """Downloaded files: .wcnf, CIFAR-10."""
+    trained: str | Path | None = None
+    """Accuracies of networks trained before."""
+
+
+Builder = Callable[[int, Folders], Problem]
+"""A run in 1..25, and the folders that there are, to the problem of that run."""
 
 
 def _without_data(make: Callable[[int], Problem]) -> Builder:
-    return lambda run, _data: make(run)
+    return lambda run, _folders: make(run)
 
 
 def _random_case(make: Callable[[int, int], Problem]) -> Builder:
     """Five instances with five starts each, like the paper's cases."""
-    return lambda run, _data: make((checked_run(run) - 1) // GROUP, run)
+    return lambda run, _folders: make((checked_run(run) - 1) // GROUP, run)
 
 
 def _from_folder(name: str, weights: str) -> Builder:
-    return lambda run, data: paper_maxsat(name, run, data, weights)
+    return lambda run, folders: paper_maxsat(name, run, folders.data, weights)
+
+
+def _search(data: str) -> Builder:
+    return lambda run, folders: nas(data, run, *folders)
 
 
 PROBLEMS: dict[str, Builder] = {
@@ -59,21 +75,25 @@ PROBLEMS: dict[str, Builder] = {
     "assignment": _random_case(assignment),
     "mixed": _random_case(mixed),
     "knapsack": _random_case(knapsack),
+    "nas-digits": _search("digits"),
+    "nas-cifar10": _search("cifar10"),
 }
 """Every problem by its name; `problem` is the way in."""
 
 
-def problem(name: str, run: int, data: str | Path | None = None) -> Problem:
+def problem(name: str, run: int, data: str | Path | None = None, trained: str | Path | None = None) -> Problem:
     """The problem of that name as it is in a run, 1..25, of the paper.
 
-    data: the folder with the .wcnf files, for the MaxSAT problems of the paper (names in `FILES`, and with "-raw").
+    data: the folder of downloaded files: .wcnf for the MaxSAT problems of the paper (names in `FILES`, and with
+    "-raw"), CIFAR-10 for "nas-cifar10".
+    trained: a folder in which the architecture searches keep the accuracies they find, and look for known ones.
     SettingsError on an unknown name or run; DataError when a file is missing or malformed.
     """
     if name not in PROBLEMS:
         close = difflib.get_close_matches(str(name), PROBLEMS, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
         raise SettingsError(f"problem: expected one of {', '.join(PROBLEMS)}, got {name!r}{meant}")
-    return PROBLEMS[name](run, data)
+    return PROBLEMS[name](run, Folders(data, trained))
 
 
 __all__ = [
@@ -90,6 +110,7 @@ __all__ = [
     "labs",
     "maxsat",
     "mixed",
+    "nas",
     "nk",
     "pest_control",
     "problem",

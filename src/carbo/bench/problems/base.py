@@ -53,6 +53,10 @@ class Problem:
     noisy: bool = False
     relocation: int | None = None
     """The seed of `relocated`; None for the original."""
+    valid: Callable[[Ints], bool] | None = None
+    """Which rows (d,) mean something, where some do not; all of them have a value. For methods that may look."""
+    packages: tuple[str, ...] = ()
+    """Distributions that the objective needs."""
 
     def initial(self, run: int | None = None) -> list[Params]:
         """The initial points of a run of the paper, by default of this problem's own."""
@@ -81,6 +85,7 @@ class Problem:
                                 f"{self.relocation}; relocate the original with another seed")  # fmt: skip
         moved = Relocated(self, _permutations(np.random.default_rng(seed), self.space))
         return replace(self, space=moved.space, objective=moved.objective, design=moved.design, relocation=int(seed),
+                       valid=None if self.valid is None else moved.valid,
                        instance={**self.instance, "relocated": int(seed)})  # fmt: skip
 
 
@@ -101,12 +106,19 @@ class Relocated:
 
     def objective(self, row: Ints) -> float:
         """The original's value at the mapped-back row."""
-        return self.problem.objective(np.array([there[v] for there, v in zip(self.back, row, strict=True)]))
+        return self.problem.objective(self._original(row))
+
+    def valid(self, row: Ints) -> bool:
+        """The original's verdict on the mapped-back row."""
+        return self.problem.valid is None or self.problem.valid(self._original(row))
 
     def design(self, run: int) -> Ints:
         """The original's initial rows, where they are now."""
         rows = self.problem.design(run)
         return np.stack([np.argsort(there)[rows[:, i]] for i, there in enumerate(self.back)], axis=1)
+
+    def _original(self, row: Ints) -> Ints:
+        return np.array([there[v] for there, v in zip(self.back, row, strict=True)])
 
     def _originals(self) -> dict[str, dict[Any, Any]]:
         """variable -> choice -> the choice that it stands for."""
