@@ -8,6 +8,7 @@ import itertools
 import json
 import multiprocessing
 import pickle
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from carbo.bench.nas import cifar10, objective, training
+from carbo.bench.nas import cifar10, digits, objective, training
 from carbo.bench.nas.cache import Cache
 from carbo.bench.nas.cell import (
     BITS,
@@ -36,7 +37,7 @@ from carbo.bench.nas.shape import FULL, Images, operations, ratio
 from carbo.bench.nas.training import Split, is_over, normalised, shuffled
 from carbo.bench.problems import problem
 from carbo.bench.problems.nas import NAMES, STARTS
-from carbo.errors import CarboError, DataError
+from carbo.errors import CarboError, DataError, SettingsError
 from carbo.graph import Ints
 
 GOLDEN: list[str] = json.loads((Path(__file__).parent / "golden_nas.json").read_text())["initial_architectures"]
@@ -580,6 +581,16 @@ def test_the_search_on_cifar10_is_the_same_search(tmp_path: Path) -> None:
     found = problem("nas-cifar10", 2, tmp_path)
     assert (found.name, found.budget, found.packages) == ("nas-cifar10", 260, ("torch",))
     assert found.space == problem("nas-digits", 2).space
+
+
+@pytest.mark.parametrize(("module", "package"), [("torch", "torch"), ("sklearn.datasets", "scikit-learn")])
+def test_an_absent_package_is_one_line_that_says_what_to_install(
+    module: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    call = {"torch": lambda: training.Trainer(tiny_split()), "scikit-learn": digits.digits}[package]
+    with pytest.raises(SettingsError, match=rf"expected the package {package} .*; pip install 'carbo\[nas\]'"):
+        call()
 
 
 def test_nothing_here_needs_torch() -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from carbo.bench.nas.cell import Architecture
 from carbo.bench.nas.network import Stacked, Tensor
 from carbo.bench.nas.shape import Images
+from carbo.errors import SettingsError
 
 SEEDS = (0, 1, 2, 3)
 EPOCHS, BATCH = 20, 100
@@ -60,10 +61,14 @@ class _Tensors(NamedTuple):
 
 
 class Trainer:
-    """Trains architectures on one split; its tensors are prepared once."""
+    """Trains architectures on one split; its tensors are prepared once. SettingsError when torch is not installed."""
 
     def __init__(self, split: Split) -> None:
-        import torch
+        try:
+            import torch
+        except ImportError:
+            raise SettingsError("training: expected the package torch to be installed, got none; "
+                                "pip install 'carbo[nas]'") from None  # fmt: skip
 
         self._images = split.images
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
