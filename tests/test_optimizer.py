@@ -1062,6 +1062,47 @@ def test_settings_change_the_preset_they_are_given_with() -> None:
     assert Optimizer(binary(2), settings=changed).settings is changed
 
 
+# Recommended
+
+
+def test_the_recommended_point_is_the_tried_one_with_the_smallest_predicted_value() -> None:
+    space = binary(6)
+    opt = cheap(space, samples=4, burn_in=10)
+    rng = np.random.default_rng(4)
+    rows = space.random_rows(rng, 30)
+    opt.tell(space.decode_many(rows), [None if row[0] and row[1] else float(row.sum() + rng.normal()) for row in rows])
+    tried = [p for p, value in zip(*opt.history(), strict=True) if math.isfinite(value)]
+    means = [opt.predict(p)[0] for p in tried]
+    point, value = opt.recommend()
+    assert point == tried[int(np.argmin(means))]
+    assert value == pytest.approx(min(means))
+
+
+def test_noise_flatters_the_best_point_more_than_the_recommended_one() -> None:
+    """A sum over ten bits with noise of standard deviation 3, ten sets of 60 evaluations. The true value of the best
+    draw would be that of a point taken for its luck; the recommended one is to be better on average.
+    """
+    space = binary(10)
+    weights = np.arange(1.0, 11.0) / 4
+    taken = np.empty((10, 2))
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rows = space.random_rows(rng, 60)
+        opt = cheap(space, seed=seed, samples=4, burn_in=20)
+        opt.tell(space.decode_many(rows), (rows @ weights + rng.normal(0, 3, 60)).tolist())
+        assert opt.best is not None
+        taken[seed] = [space.encode(p) @ weights for p in (opt.best.params, opt.recommend().params)]
+    lucky, recommended = taken.mean(axis=0)
+    assert recommended < lucky - 0.5
+
+
+def test_nothing_is_recommended_before_anything_succeeded() -> None:
+    opt = cheap(binary(3))
+    opt.tell(opt.ask(), None)
+    with pytest.raises(carbo.DataError, match="recommend"):
+        opt.recommend()
+
+
 # Patience
 
 

@@ -289,6 +289,18 @@ class Optimizer:
         means, stds = scale.back(*model.predict(rows))
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
+    def recommend(self) -> Best:
+        """The evaluated point with the smallest posterior mean, and that mean.
+
+        For noisy functions, where `best` is the luckiest draw. Raises DataError while nothing has succeeded.
+        """
+        tried = np.array(self._rows)[self._succeeded]
+        if not len(tried):
+            raise DataError("recommend: expected at least one successful evaluation, got none; tell some values first")
+        points = self.space.decode_many(np.unique(tried, axis=0))
+        means, _ = self.predict(points)
+        return Best(points[int(np.argmin(means))], float(means.min()))
+
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each value given all others, noise included, averaged over the samples.
 
