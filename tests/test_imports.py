@@ -38,9 +38,11 @@ ALLOWED: dict[str, set[str]] = {
     "incremental": {"ensemble", "graph", "kernel"},
     "acquisition": {"ensemble", "graph", "incremental"},
     "search": set(),
+    "values": {"graph"},
+    "warping": {"chain", "conditional", "errors", "graph", "posterior", "values"},
     "settings": {"errors", "graph", "posterior"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
-    "influence": {"ensemble", "kernel", "space"},
+    "influence": {"ensemble", "graph", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},
 }
 ALLOWED["optimizer"] = set(ALLOWED) - {"minimize"}

@@ -19,6 +19,7 @@ import pytest
 import carbo
 from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
 from carbo.ensemble import Ensemble
+from carbo.graph import Ints
 from carbo.space import Params
 from tests.doors import CHEAP, PRESETS
 
@@ -620,8 +621,8 @@ def sine(params: Params) -> float:
 @both_presets
 @pytest.mark.parametrize("seed", range(3))
 def test_predictions_interpolate_on_the_users_scale_and_doubt_what_is_far(preset: str, seed: int) -> None:
-    """24 noiseless values between 990 and 1015: within 0.1 of them at the data, with a standard deviation of some
-    units at the other end of `a` (noise is inferred, so the data are met roughly).
+    """24 noiseless values between 990 and 1015: within 0.1 of them and sure of it at the data, with a standard
+    deviation of some units at the other end of `a` (noise is inferred, so the data are met roughly).
     """
     opt = cheap(
         Space({"a": Integer(0, 20), "b": Categorical(["x", "y", "z"])}), preset, seed=seed, samples=5, burn_in=20
@@ -632,7 +633,7 @@ def test_predictions_interpolate_on_the_users_scale_and_doubt_what_is_far(preset
     assert mean.shape == std.shape == (24,)
     np.testing.assert_allclose(mean, [sine(p) for p in known], atol=0.1)
     far_mean, far_std = opt.predict([{"a": 20, "b": "z"}, {"a": 19, "b": "x"}])
-    assert np.all(std < 0.2)
+    assert np.all(std < 0.5)
     assert np.all(far_std > 1.0)
     assert np.all(np.abs(far_mean - 1_000.0) < 50.0)
 
@@ -848,7 +849,7 @@ def saved(preset: str = "default") -> dict[str, Any]:
     return state
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, "2", None])
+@pytest.mark.parametrize("version", [0, 2, 4, "3", None])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     with pytest.raises(carbo.StateError, match="version"):
         Optimizer.from_state(binary(4), saved() | {"version": version})
@@ -1059,3 +1060,63 @@ def test_settings_change_the_preset_they_are_given_with() -> None:
     changed = Optimizer(binary(2), preset="paper", settings={"samples": 3}).settings
     assert (changed.samples, changed.kernel) == (3, "product")
     assert Optimizer(binary(2), settings=changed).settings is changed
+
+
+# Patience
+
+
+def stalled(vain: int, neighbours: int = 0) -> tuple[Optimizer, Ints]:
+    """An optimiser whose best point was followed by `vain` worse ones, some of them beside it; and that point."""
+    space = binary(14)
+    opt = cheap(space, "default", samples=3, burn_in=5, initial=1, exhaustive=0)
+    rows = space.random_rows(np.random.default_rng(vain), 6 + vain - neighbours)
+    best = rows[5].copy()
+    beside = space.neighbours_many(best[None])[0][:neighbours]
+    order = np.concatenate([rows, beside])
+    opt.tell(space.decode_many(order), [5.0, 4.0, 6.0, 5.5, 4.5, 0.0, *(1.0 + np.arange(vain) % 3)])
+    return opt, best
+
+
+def edges_away(opt: Optimizer, centre: Ints) -> int:
+    return int(np.count_nonzero(opt.space.encode(opt.ask()) != centre))
+
+
+@pytest.mark.parametrize("vain", [4, 6, 10])
+def test_every_other_suggestion_of_a_stalled_run_is_beside_the_best_point(vain: int) -> None:
+    assert edges_away(*stalled(vain)) == 1
+
+
+def test_pending_suggestions_take_turns_too() -> None:
+    opt, best = stalled(4)
+    away = [int(np.count_nonzero(opt.space.encode(p) != best)) for p in opt.ask(6)]
+    assert away[::2] == [1, 1, 1]
+
+
+def test_a_stalled_run_goes_on_elsewhere_when_no_neighbour_is_left() -> None:
+    opt, best = stalled(14, neighbours=14)
+    assert edges_away(opt, best) > 1
+
+
+def test_a_model_that_is_sure_of_something_wrong_is_found_out() -> None:
+    """In the data x0 = 1 is worse by ten every time; beside the best point it is the optimum.
+
+    Without patience the model never looks there; with it the optimum is found once all 12 neighbours had their turn.
+    """
+    space = binary(12)
+
+    def cost(row: Ints) -> float:
+        return -1.0 if row[0] and row[1:].sum() == 0 else 10.0 * row[0] + float(row[1:].sum())
+
+    def found(patience: int) -> float:
+        opt = cheap(space, "default", samples=3, burn_in=10, patience=patience, initial=1, exhaustive=0)
+        rows = space.random_rows(np.random.default_rng(0), 30)
+        rows[0] = 0
+        opt.tell(space.decode_many(rows), [cost(row) for row in rows])
+        for _ in range(4 + 2 * 12):
+            params = opt.ask()
+            opt.tell(params, cost(space.encode(params)))
+        assert opt.best is not None
+        return opt.best.value
+
+    assert found(4) == -1.0
+    assert found(0) == 0.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import pickle
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from carbo.bench.grid import PROBLEM_GROUPS
 from carbo.bench.problems import (
     FILES,
     PROBLEMS,
@@ -252,12 +254,24 @@ def test_evaluation_is_pure_unless_the_problem_says_that_it_is_noisy(name: str) 
 
 def test_the_budgets_are_the_papers() -> None:
     expected = {"ising": 170, "contamination": 270, "branin": 100, "pest": 320, "maxcut": 270, "maxsat": 270}
-    assert {name: problem(name, 1).budget for name in LOCAL} == {n: expected[n.split("-")[0]] for n in LOCAL}
+    papers = [name for name in LOCAL if name not in PROBLEM_GROUPS["families"]]
+    assert {name: problem(name, 1).budget for name in papers} == {n: expected[n.split("-")[0]] for n in papers}
 
 
 def test_pest_control_is_nominal_unless_the_papers_path_is_asked_for() -> None:
     assert {v.graph.kind for v in pest_control(1).space.variables.values()} == {"complete"}
     assert {v.graph.kind for v in pest_control(1, graph="path").space.variables.values()} == {"path"}
+
+
+def test_the_best_setting_known_of_pest_control_costs_what_the_page_of_results_says() -> None:
+    """12.0085 with a standard deviation of 0.0233, by 20,000 evaluations of another stream; false alarm below 1e-6."""
+    rng, row = np.random.RandomState(1), np.array([3] * 24 + [0])
+    values = [cost(rng, row) for _ in range(1_500)]
+    assert abs(np.mean(values) - 12.0085) < 5 * 0.0233 / math.sqrt(1_500)
+    assert np.std(values) == pytest.approx(0.0233, rel=0.1)
+    neighbours = pest_control(1).space.neighbours(row)
+    worse = [np.mean([cost(rng, each) for _ in range(4)]) for each in neighbours]
+    assert min(worse) > 12.1
 
 
 def test_noisy_pest_control_varies_about_what_the_fixed_variant_is_one_draw_of() -> None:

@@ -230,7 +230,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
     keep_it: the broken twin, which forgets to remove it.
     """
     model, scale = optimizer._look()
-    data, _ = optimizer._data()
+    data = optimizer._data().data
     n, means, variances = len(data.y), [], []
     for hyper in model.hypers:
         K = carbo.kernel.cross(model.kernel, hyper.scales, np.exp(hyper.log_w), data.X, data.X)
@@ -243,9 +243,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
             variance[i] = C[i, i] - weights @ K[others, i]
         means.append(mean)
         variances.append(variance)
-    mixed = np.mean(means, axis=0)
-    spread = np.sqrt(np.mean(variances + (np.array(means) - mixed) ** 2, axis=0))
-    return scale.centre + scale.unit * mixed, scale.unit * spread
+    return scale.back(np.array(means), np.sqrt(variances))
 
 
 def test_leave_one_out_in_closed_form_is_refitting_without_each(modelled: tuple[optuna.Study, carbo.Optimizer]) -> None:

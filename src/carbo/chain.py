@@ -144,6 +144,17 @@ class Posterior:
         return float(sum(value.sum() for value, _ in each)), np.concatenate([by for _, by in each])
 
 
+def mode(model: Model, data: Data) -> tuple[float, Hyper]:
+    """Log posterior density near its mode, the mean integrated out, up to a constant of the model; and the mode.
+
+    For order kernels. Raises NumericalError like `draw`.
+    """
+    first = posterior.initial(model, data)
+    density = Posterior(model, data, first)
+    top = _climb(density, _start(density, first))
+    return top.log_f, density.layout.hyper(top.x, first)._replace(mean=top.note[0])
+
+
 def draw(
     rng: np.random.Generator, chain: Chain | None, model: Model, data: Data, sampling: Sampling
 ) -> tuple[Chain, list[Hyper]]:

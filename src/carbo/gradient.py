@@ -83,7 +83,7 @@ class Other(NamedTuple):
         c = np.exp(-beta * lam)
         c[0] = 0.0
         fall = beta * lam * c  # minus the derivative of c
-        if not fall.sum() > 0:
+        if fall.sum() < 1e-150:  # beside c, which sums to one or more: nothing, and its table would be 0/0
             return np.zeros((len(self.levels), len(self.levels)))
         away = table(self.spectrum, fall).at(self.levels[:, None], self.levels)
         return np.asarray((self.z(log_beta) - away) * (fall.sum() / c.sum()))

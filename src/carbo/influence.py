@@ -1,18 +1,20 @@
 """Which variables matter: Sobol' total effects of the posterior mean, one a posterior sample.
 
 Notation
-    f_s         posterior mean under sample s
+    f_s         posterior mean under sample s, on the scale of the values
     T_i         total effect of variable i: E[(f(x) - f(x with x_i redrawn))^2] / (2 Var f(x)), x uniform (Jansen 1999)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from carbo.ensemble import Ensemble
+from carbo.graph import Floats, Ints
 from carbo.kernel import Orders
 from carbo.space import Space
 
@@ -52,16 +54,20 @@ class Relevance:
         return "\n".join(lines)
 
 
-def influence(rng: np.random.Generator, model: Ensemble, space: Space) -> Relevance:
-    """The relevance report of a conditioned model."""
+def influence(rng: np.random.Generator, model: Ensemble, space: Space, value: Callable[[Floats], Floats]) -> Relevance:
+    """The relevance report of a conditioned model; `value` undoes the warp of what it predicts."""
+
+    def predicted(rows: Ints) -> Floats:
+        return value(model.mu(model.covariances(rows)))
+
     base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
-    f = model.mu(model.covariances(base))
+    f = predicted(base)
     effects = np.zeros((space.dim, model.size))
     for i in range(space.dim):
         if space.sizes[i] > 1:
             changed = base.copy()
             changed[:, i] = other[:, i]
-            g = model.mu(model.covariances(changed))
+            g = predicted(changed)
             variance = np.maximum(f.var(axis=1) + g.var(axis=1), 1e-300) / 2.0  # of both: one alone may miss a spike
             effects[i] = np.mean((f - g) ** 2, axis=1) / (2.0 * variance)
     effects = np.minimum(effects, 1.0)  # an estimate from BASE_ROWS rows can exceed what it estimates

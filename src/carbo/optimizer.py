@@ -2,7 +2,7 @@
 
 Notation
     rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
-    y       standardised values of the evaluations that succeeded
+    y       values of the evaluations that succeeded, warped and standardised (`values`)
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from carbo.settings import STANDARD, Settings, preset
 from carbo.space import Params, Space, row_key
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
+from carbo.values import Scale, standardise
+from carbo.warping import Warping, looked
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
 
@@ -42,13 +44,6 @@ class Best(NamedTuple):
 
     params: Params
     value: float
-
-
-class Scale(NamedTuple):
-    """value = centre + unit * y."""
-
-    centre: float
-    unit: float
 
 
 class Optimizer:
@@ -84,6 +79,7 @@ class Optimizer:
         self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
         self._chain: Chain | None = None
         self._failure_chain: Chain | None = None
+        self._warping = Warping()
         kernel = self._kernel()
         self._model = Model(kernel, self.settings.priors)
         self._failure_model = Model(kernel, STANDARD)
@@ -237,15 +233,21 @@ class Optimizer:
                 if not (ok and self.settings.replicate)}  # fmt: skip
         return seen | self._pending.keys()
 
-    def _data(self) -> tuple[Data, Scale]:
+    def _data(self) -> _View:
+        """What the model is to see now, the warp looked at again where that is due."""
         ok = self._succeeded
-        values = np.array(self._values)[ok]
-        y, scale = standardise(values)
-        return Data(np.array(self._rows, dtype=np.intp)[ok], y), scale
+        X, values = np.array(self._rows, dtype=np.intp)[ok], np.array(self._values)[ok]
+        warping, chain = self._warping, self._chain
+        if self.settings.warps:
+            warping, mode = looked(warping, X, values, self._model)
+            if mode is not None and chain is not None:
+                chain = chain._replace(hyper=mode)
+        y, scale = standardise(values, warping.multiple)
+        return _View(Data(X, y), scale, warping, chain)
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
-        data, _ = self._data()
+        data, _, self._warping, self._chain = self._data()
         self._chain, hypers = chains.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
         return _Asker(self, ens.build(self._model.kernel, hypers, data), data, self._failures(self._rng))
 
@@ -266,10 +268,10 @@ class Optimizer:
         key = len(self._rows), self._rng.bit_generator.state["state"]["state"]
         if self._view is not None and self._view[0] == key:
             return self._view[1], self._view[2]
-        data, scale = self._data()
         rng = copy.deepcopy(self._rng)
-        with limited(len(data.y), self.settings.threads):
-            _, hypers = chains.draw(rng, self._chain, self._model, data, self.settings.sampling)
+        with limited(len(self._rows), self.settings.threads):
+            data, scale, _, chain = self._data()
+            _, hypers = chains.draw(rng, chain, self._model, data, self.settings.sampling)
         self._view = key, ens.build(self._model.kernel, hypers, data), scale
         return self._view[1], scale
 
@@ -284,16 +286,13 @@ class Optimizer:
         single = isinstance(params, Mapping)
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
         model, scale = self._look()
-        mu, sd = model.predict(rows)
-        mean = mu.mean(axis=0)
-        std = np.sqrt(np.mean(sd**2 + (mu - mean) ** 2, axis=0))
-        means, stds = scale.centre + scale.unit * mean, scale.unit * std
+        means, stds = scale.back(*model.predict(rows))
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
-        model, _ = self._look()
-        return influence(np.random.default_rng(0), model, self.space)
+        model, scale = self._look()
+        return influence(np.random.default_rng(0), model, self.space, scale.value)
 
     # Saving
 
@@ -310,6 +309,7 @@ class Optimizer:
             "queue": [row.tolist() for row in self._queue],
             "chain": _chain_state(self._chain),
             "failure_chain": _chain_state(self._failure_chain),
+            "warping": list(self._warping),
         }
 
     @classmethod
@@ -337,11 +337,21 @@ class Optimizer:
             restored._queue = _rows_from(space, state["queue"])
             restored._chain = _chain_from(state["chain"], restored._model)
             restored._failure_chain = _chain_from(state["failure_chain"], restored._failure_model)
+            restored._warping = _warping_from(state["warping"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
             ) from error
         return restored
+
+
+class _View(NamedTuple):
+    """Data as the model sees them, how they became so, and the chain that goes on from there."""
+
+    data: Data
+    scale: Scale
+    warping: Warping
+    chain: Chain | None
 
 
 class _Failures(NamedTuple):
@@ -362,7 +372,8 @@ class _Asker:
 
     def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: _Failures | None) -> None:
         self._owner, self._plain = owner, model
-        self._incumbent = data.X[int(np.argmin(data.y))]
+        best = int(np.argmin(data.y))
+        self._incumbent, self._vain = data.X[best], len(data.y) - 1 - best
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self) -> Ints:
@@ -370,8 +381,14 @@ class _Asker:
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty)
+        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty,
+                            self._stuck())  # fmt: skip
         return propose(owner._rng, question)
+
+    def _stuck(self) -> bool:
+        """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""
+        patience, out = self._owner.settings.patience, len(self._owner._pending)
+        return patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
 
 
 def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
@@ -391,16 +408,6 @@ def generator(seed: int | None) -> np.random.Generator:
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
         raise DataError(f"seed: expected a whole number >= 0, or None for a different run each time, got {seed!r}")
     return np.random.default_rng(None if seed is None else int(seed))
-
-
-def standardise(values: Floats) -> tuple[Floats, Scale]:
-    """Zero mean and unit variance, for values of any size; a constant becomes zeros."""
-    largest = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    small = values / largest  # squares of 1e300 would overflow
-    centre, unit = float(np.mean(small)), float(np.std(small))
-    if unit <= 1e-14:
-        unit = 1.0
-    return (small - centre) / unit, Scale(centre * largest, unit * largest)
 
 
 def as_value(value: Any) -> float:
@@ -462,6 +469,13 @@ def _rows_from(space: Space, rows: Any) -> list[Ints]:
     if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
         raise ValueError("a row outside the space")
     return list(array.astype(np.intp))
+
+
+def _warping_from(state: Sequence[Any]) -> Warping:
+    multiple, due = state
+    if multiple is not None and not float(multiple) > 0:
+        raise ValueError(f"a warp with the multiple {multiple!r}")
+    return Warping(None if multiple is None else float(multiple), int(due))
 
 
 def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:

@@ -15,6 +15,7 @@ from carbo.posterior import Priors, Sampling
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
 Sampler = Literal["auto", "slice"]
+Warp = Literal["auto", "none"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -31,6 +32,8 @@ class Settings:
 
     kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
     highest_order   of the "orders" kernel; product_term adds the full product to it
+    warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
+                    sees the logarithm of the worse half of the values (`carbo.warping`); "none": never
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.posterior.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
@@ -46,6 +49,9 @@ class Settings:
     search          "local" (breadth-first), or the paper's three mixtures with simulated annealing
     leaps           may a climber leap 2, 4, 8, ... levels along a path or cycle, or only step to the next?
     random_starts, spray_starts, spray_distance, climbers   where the search starts, and how many starts climb
+    patience        after this many evaluations in a row without a better value, every other suggestion is a neighbour
+                    of the best point, the one of largest acquisition, while any is left: a model that is sure of
+                    something wrong would never look there. 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
     replicate       may a point be suggested again? For noisy functions
@@ -55,6 +61,7 @@ class Settings:
     kernel: KernelName = "orders"
     highest_order: int = 3
     product_term: bool = False
+    warp: Warp = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
     sampler: Sampler = "auto"
@@ -72,6 +79,7 @@ class Settings:
     spray_starts: int = 200
     spray_distance: int = 2
     climbers: int = 20
+    patience: int = 4
     exhaustive: int = 4_096
     initial: int = 20
     replicate: bool = False
@@ -80,13 +88,15 @@ class Settings:
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, get_args(KernelName))
         _one_of("sampler", self.sampler, get_args(Sampler))
+        _one_of("warp", self.warp, get_args(Warp))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
         _one_of("search", self.search, get_args(Search))
         if not callable(self.acquisition):
             _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
         least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "doublings": 0, "random_starts": 1,
-                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "exhaustive": 0, "initial": 1}  # fmt: skip
+                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "patience": 0, "exhaustive": 0,
+                 "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
         if self.threads is not None:
@@ -108,6 +118,10 @@ class Settings:
             )
         if not isinstance(self.priors, Priors):
             raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
+
+    @property
+    def warps(self) -> bool:
+        return self.warp == "auto" and self.sampling.leapfrogs > 0
 
     @property
     def sampling(self) -> Sampling:
@@ -164,6 +178,7 @@ DEFAULT = Settings()
 
 PAPER = Settings(
     kernel="product",
+    warp="none",
     sampler="slice",
     graph_scale="published",
     priors=Priors(),
@@ -171,6 +186,7 @@ PAPER = Settings(
     leaps=False,
     random_starts=20_000,
     spray_starts=20,
+    patience=0,
 )
 """COMBO as published: product kernel, Horseshoe on beta, EI over 10 slice samples, 20,020 starts, 20 climbers."""
 

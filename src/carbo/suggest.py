@@ -26,7 +26,10 @@ FINITE = 256
 
 
 class Question(NamedTuple):
-    """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row."""
+    """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row.
+
+    near: suggest a neighbour of the incumbent, if there is a permitted one.
+    """
 
     space: Space
     settings: Settings
@@ -34,6 +37,7 @@ class Question(NamedTuple):
     excluded: Set[bytes]
     incumbent: Ints
     penalty: Callable[[Ints], Floats] | None
+    near: bool = False
 
     def permitted(self, rows: Ints) -> Bools:
         fresh = np.array([key not in self.excluded for key in row_keys(rows)], dtype=bool)
@@ -50,13 +54,22 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     """The next row to evaluate, (d,). Raises SpaceExhausted when no permitted row is left."""
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
-    candidates = remaining(question) if small else None
+    candidates = remaining(question) if small else beside(question)
     if settings.acquisition in ("kg", "thompson"):
         return _from_finite(rng, question, candidates)
     objective = pointwise(rng, question)
     if candidates is not None:
         return np.asarray(candidates[int(np.argmax(objective.score(candidates)))])
     return np.asarray(maximise(rng, question, objective).rows[0])
+
+
+def beside(question: Question) -> Ints | None:
+    """The permitted neighbours of the incumbent where one of them is to be suggested; None where not, or for want."""
+    if not question.near:
+        return None
+    rows, _ = question.space.neighbours_many(question.incumbent[None])
+    rows = rows[question.permitted(rows)]
+    return rows if len(rows) else None
 
 
 def remaining(question: Question) -> Ints:

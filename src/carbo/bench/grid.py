@@ -27,6 +27,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "contamination": tuple(name for name in PROBLEMS if name.startswith("contamination-")),
     "maxsat": tuple(FILES),
     "random": ("maxcut-random", "maxsat-random"),
+    "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
 }
 OWN = ("paper", "default")
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {
@@ -96,7 +97,7 @@ def grid(wanted: Wanted) -> Grid:
     methods = [method(name) for name in wanted.methods]
     problems = [problem(name, wanted.runs[0], wanted.data) for name in wanted.problems]
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
-    able = {(p.name, m.name): not m.binary_only or bool((p.space.sizes == 2).all()) for p in problems for m in methods}
+    objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
     settings = {each.name: canonical(plain(each)) for each in methods}
     tasks = tuple(
         Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], wanted.data)
@@ -104,9 +105,9 @@ def grid(wanted: Wanted) -> Grid:
         for relocated in wanted.relocated
         for p in problems
         for m in methods
-        if able[p.name, m.name]
+        if not objections[p.name, m.name]
     )
-    skipped = (f"{m} is left out of {p}: it takes binary variables only" for (p, m), can in able.items() if not can)
+    skipped = (f"{m} is left out of {p}: {why}" for (p, m), why in objections.items() if why)
     return Grid(tasks, tuple(skipped))
 
 

@@ -33,13 +33,14 @@ def _about_problem(name: str, data: str | None) -> str:
     except DataError:
         return "a .wcnf file, which --data names the folder of"
     sizes = built.space.sizes
-    kind = "binary" if (sizes == 2).all() else f"of {sizes.max()} values"
-    noisy = ", noisy" * built.noisy
-    return f"{len(sizes)} variables {kind}, {built.budget} evaluations, {len(built.design(1))} of them initial{noisy}"
+    least, most = int(sizes.min()), int(sizes.max())
+    kind = "binary" if most == 2 else f"of {most} values" if least == most else f"of {least} to {most} values"
+    notes = ", noisy" * built.noisy + ", with a constraint" * (built.space.constraint is not None)
+    return f"{len(sizes)} variables {kind}, {built.budget} evaluations, {len(built.design(1))} of them initial{notes}"
 
 
 def _about_method(one: Method) -> str:
-    notes = ["binary variables only"] * one.binary_only
+    notes = ["binary variables only"] * one.binary_only + ["no constraint"] * one.unconstrained_only
     if one.packages:
         notes.append(", ".join(f"{name} {_version(name)}" for name in one.packages))
     return one.title + (f" ({'; '.join(notes)})" if notes else "")

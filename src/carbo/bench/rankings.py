@@ -14,8 +14,8 @@ MOMENTS = (50, 100, 200)
 """Numbers of evaluations at which ranks are taken, besides the end."""
 AT_LEAST = (1, 5, 25)
 """A comparison for each of these numbers of runs a method must have on every problem."""
-BINARY = ("contamination", "ising", "maxsat", "maxcut", "nas")
-"""How the names of binary problems begin."""
+BINARY = ("contamination", "ising", "maxsat", "maxcut", "nas", "nk", "labs")
+"""How the names of binary problems begin; the constrained knapsack is not one of them, BOCS cannot take it."""
 
 
 class Comparison(NamedTuple):

@@ -149,7 +149,12 @@ def form_of(record: Record) -> str:
 
 def title(method: str) -> str:
     """As tables print a method; its name where it is not one of this laboratory's."""
-    return METHODS[method].title if method in METHODS else method
+    if method in METHODS:
+        return METHODS[method].title
+    preset, colon, changes = method.partition(":")
+    if colon and preset in METHODS:
+        return f"{METHODS[preset].title}, {changes.replace('+', ', ')}"
+    return method
 
 
 def budget(name: str, records: Sequence[Record] = ()) -> int:

@@ -105,4 +105,6 @@ def _checked(row: Ints, problem: Problem, name: str) -> Ints:
         or np.any((given < 0) | (given >= sizes))
     ):
         raise DataError(f"method {name!r}: expected a row of {len(sizes)} whole numbers below the sizes, got {row!r}")
+    if not problem.space.feasible(given[None])[0]:
+        raise DataError(f"method {name!r}: expected a row that the constraint of {problem.name} permits, got {row!r}")
     return np.array(given, dtype=np.intp)

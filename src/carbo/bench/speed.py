@@ -99,7 +99,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     optimizer.ask()  # burns in
     for params in optimizer.pending:
         optimizer.forget(params)
-    data, _ = optimizer._data()
+    data = optimizer._data().data
     incumbent = data.X[int(np.argmin(data.y))]
     unit, sampling, search = [], [], []
     for _ in range(repeats):

@@ -25,6 +25,7 @@ DATA = "CARBO_WCNF"
 EXAMPLES = """examples:
   carbo bench run --list
   carbo bench run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
+  carbo bench run --problem ising --method default,default:warp=none+patience=0 --out results/experiments
   carbo bench run --problem paper --method all --both-forms --data downloads/ --jobs 8
   carbo bench run --problem paper --method all --data downloads/ --engine ray --ray-address auto
 """
@@ -42,7 +43,11 @@ def add(what: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("--problem", metavar="NAME[,NAME...]", help="problems, or groups of them; see --list")
-    run.add_argument("--method", metavar="NAME[,NAME...]", help="methods, or groups of them; see --list")
+    run.add_argument(
+        "--method",
+        metavar="NAME[,NAME...]",
+        help="methods, or groups of them; see --list. default:KEY=VALUE+KEY=VALUE is the preset with settings changed",
+    )
     run.add_argument("--runs", default="1-25", help="runs of the paper, such as 1-5 or 1,3,5-7 (default 1-25)")
     forms = run.add_mutually_exclusive_group()
     forms.add_argument("--relocated", action="store_true", help="relocated problems; the run's number is the seed")

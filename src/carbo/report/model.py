@@ -83,14 +83,11 @@ def leave_one_out(optimizer: Optimizer) -> tuple[Floats, Floats]:
     In the order told, failures left out; on the optimiser's scale, where smaller is better.
     """
     model, scale = optimizer._look()
-    order = telling(optimizer._data()[0])
+    order = telling(optimizer._data().data)
     mean, variance = (np.empty((model.size, len(order))) for _ in range(2))
     for s in range(model.size):
         mean[s, order], variance[s, order] = _left_out(model, s)
-    centre = mean.mean(axis=0)
-    sd = np.sqrt(np.mean(variance + (mean - centre) ** 2, axis=0))
-    with np.errstate(over="ignore"):  # values may be as large as floats can be; what is predicted then stays there
-        return np.nan_to_num(scale.centre + scale.unit * centre), np.nan_to_num(scale.unit * sd)
+    return scale.back(mean, np.sqrt(variance))
 
 
 def _left_out(model: Ensemble, s: int) -> tuple[Floats, Floats]:

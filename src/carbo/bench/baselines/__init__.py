@@ -13,7 +13,7 @@ import importlib.metadata
 from carbo.bench.baselines.annealing import ANNEALING
 from carbo.bench.baselines.base import Method, Start, Strategy
 from carbo.bench.baselines.bocs import BOCS_SA3, BOCS_SDP
-from carbo.bench.baselines.combo import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET
+from carbo.bench.baselines.combo import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, variant
 from carbo.bench.baselines.evolution import EVOLUTION
 from carbo.bench.baselines.genetic import GENETIC
 from carbo.bench.baselines.hyperopt_tpe import TPE_HYPEROPT
@@ -48,7 +48,12 @@ NOT_IN_EXTRA = {"torch": "pip install torch, in the build (CPU or CUDA) that sui
 
 
 def method(name: str) -> Method:
-    """The method of that name. SettingsError when there is none, or when a package that it needs is missing."""
+    """The method of that name, or the preset's variant: "default:warp=none+patience=0".
+
+    SettingsError when there is none, or when a package that it needs is missing.
+    """
+    if ":" in str(name):
+        return variant(name)
     if name not in METHODS:
         close = difflib.get_close_matches(str(name), METHODS, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"

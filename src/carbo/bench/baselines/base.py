@@ -37,3 +37,12 @@ class Method:
     packages: tuple[str, ...] = ()
     """Distributions of the extra `bench` that it needs."""
     binary_only: bool = False
+    unconstrained_only: bool = False
+
+    def objection(self, space: Space) -> str:
+        """Why it cannot take the space; empty where it can."""
+        if self.binary_only and (space.sizes != 2).any():
+            return "it takes binary variables only"
+        if self.unconstrained_only and space.constraint is not None:
+            return "it takes no constraint"
+        return ""

@@ -102,6 +102,7 @@ BOCS_SDP = Method(
     },
     packages=("scs",),
     binary_only=True,
+    unconstrained_only=True,
 )
 BOCS_SA3 = Method(
     "bocs-sa3",
@@ -116,4 +117,5 @@ BOCS_SA3 = Method(
         "temperatures": [search.HOT, search.COLD],
     },
     binary_only=True,
+    unconstrained_only=True,
 )

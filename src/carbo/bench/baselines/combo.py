@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from functools import partial
+from typing import Any
 
 from carbo.bench.baselines.base import Method
+from carbo.errors import SettingsError
 from carbo.graph import Ints
 from carbo.optimizer import Optimizer
 from carbo.posterior import Priors
-from carbo.settings import DEFAULT, PAPER, Settings
+from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space import Space
+
+NEWER: dict[str, Any] = {"warp": "none", "patience": 0}
+"""Settings that the first records do not name, with the value that makes suggestions as they were then."""
 
 
 class Carbo:
@@ -30,7 +36,38 @@ class Carbo:
 def _method(name: str, title: str, settings: Settings) -> Method:
     # The laboratory tells the initial points, however few: the optimiser is not to draw more of its own.
     told = dataclasses.replace(settings, initial=1)
-    return Method(name, title, partial(Carbo, told), told.to_dict())
+    return Method(name, title, partial(Carbo, told), recorded(told))
+
+
+def recorded(settings: Settings) -> dict[str, Any]:
+    """The settings as records hold them: what is newer than the first records is left out where it changes nothing."""
+    values = settings.to_dict()
+    return {key: value for key, value in values.items() if key not in NEWER or value != NEWER[key]}
+
+
+def variant(name: str) -> Method:
+    """A preset with some settings changed: "default:patience=0+priors.weight_sd=3.0".
+
+    Values are read as JSON where they are some, and as text otherwise. Raises SettingsError when name is none such.
+    """
+    base, _, changes = name.partition(":")
+    pairs = [change.partition("=") for change in changes.split("+")]
+    if base not in PRESETS or not all(key and equals and value for key, equals, value in pairs):
+        raise SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
+                            f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
+    values: dict[str, Any] = {}
+    for key, _, text in pairs:
+        room, _, inner = key.rpartition(".")
+        (values.setdefault(room, {}) if room else values)[inner] = _read(text)
+    title = f"carbo, preset {base} with " + ", ".join(changes.split("+"))
+    return _method(name, title, PRESETS[base].changed(values))
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)

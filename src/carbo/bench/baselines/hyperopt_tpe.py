@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from carbo.bench.baselines.base import Method
-from carbo.bench.baselines.packaged import ordered, quiet, unconstrained
+from carbo.bench.baselines.packaged import ordered, permitted, quiet
 from carbo.graph import Ints
 from carbo.space import Space
 
@@ -21,7 +21,7 @@ class HyperoptTpe:
         with quiet("hyperopt"):
             from hyperopt.base import Domain, Trials
 
-            self._labels, parameters = _parameters(unconstrained(NAME, space))
+            self._labels, parameters = _parameters(space)
             self._domain = Domain(_never_called, parameters)
             self._trials = Trials()
         self._rng = np.random.default_rng(seed)
@@ -72,4 +72,4 @@ def _never_called(_params: object) -> float:
     raise AssertionError("the laboratory evaluates, not hyperopt")
 
 
-TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", HyperoptTpe, packages=("hyperopt",))
+TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", permitted(HyperoptTpe), packages=("hyperopt",))

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from carbo.bench.baselines.base import Method, Strategy
 from carbo.bench.baselines.optuna_study import OptunaStudy
+from carbo.bench.baselines.packaged import permitted
 from carbo.space import Space
 
 NAME = "gp-optuna"
@@ -17,7 +18,9 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
     from optuna.samplers import GPSampler
 
     import_module("torch")  # now: Optuna would do it in the first suggestion, which is timed
-    return OptunaStudy(NAME, space, partial(GPSampler, seed=seed))
+    return OptunaStudy(space, partial(GPSampler, seed=seed))
 
 
-GP = Method(NAME, "Gaussian process (Optuna)", start, {"deterministic_objective": False}, ("optuna", "torch"))
+GP = Method(
+    NAME, "Gaussian process (Optuna)", permitted(start), {"deterministic_objective": False}, ("optuna", "torch")
+)

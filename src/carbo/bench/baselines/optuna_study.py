@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carbo.bench.baselines.packaged import ordered, quiet, unconstrained
+from carbo.bench.baselines.packaged import ordered, quiet
 from carbo.graph import Ints
 from carbo.space import Space, row_key
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class OptunaStudy:
     """Ordered variables are integers, all others categorical. What was not asked for is added as a finished trial."""
 
-    def __init__(self, method: str, space: Space, make: Callable[[], BaseSampler]) -> None:
+    def __init__(self, space: Space, make: Callable[[], BaseSampler]) -> None:
         import optuna
 
-        self._names = unconstrained(method, space).names
+        self._names = space.names
         self._distributions = _distributions(space)
         with quiet("optuna"):
             self._study = optuna.create_study(sampler=make())

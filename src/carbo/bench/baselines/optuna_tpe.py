@@ -6,6 +6,7 @@ from functools import partial
 
 from carbo.bench.baselines.base import Method, Strategy
 from carbo.bench.baselines.optuna_study import OptunaStudy
+from carbo.bench.baselines.packaged import permitted
 from carbo.space import Space
 
 NAME = "tpe"
@@ -15,7 +16,7 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
     """A run with Optuna's defaults, but multivariate."""
     from optuna.samplers import TPESampler
 
-    return OptunaStudy(NAME, space, partial(TPESampler, seed=seed, multivariate=True))
+    return OptunaStudy(space, partial(TPESampler, seed=seed, multivariate=True))
 
 
-TPE = Method(NAME, "TPE (Optuna, multivariate)", start, {"multivariate": True}, ("optuna",))
+TPE = Method(NAME, "TPE (Optuna, multivariate)", permitted(start), {"multivariate": True}, ("optuna",))

@@ -1,4 +1,4 @@
-"""What the methods over other packages share: silence, ordered variables, and no constraints."""
+"""What the methods over other packages share: silence, ordered variables, and how they are kept within a constraint."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
-from carbo.errors import SettingsError
-from carbo.graph import Graph
+from carbo.bench.baselines.base import Start, Strategy
+from carbo.graph import Graph, Ints
 from carbo.space import Space
+
+TRIES = 20
+"""Suggestions in a row that the constraint may forbid before a random one takes their place."""
 
 
 @contextmanager
@@ -38,9 +42,37 @@ def ordered(graph: Graph) -> bool:
     return graph.size > 2 and bool(np.array_equal(edges, np.eye(graph.size, k=1) + np.eye(graph.size, k=-1)))
 
 
-def unconstrained(method: str, space: Space) -> Space:
-    """The space, or SettingsError when it has a constraint: these packages know none on suggestions."""
-    if space.constraint is not None:
-        raise SettingsError(f"method {method!r}: expected a space without a constraint, got one with; "
-                            "use random, annealing, evolution, genetic or a preset")  # fmt: skip
-    return space
+class Permitted:
+    """A method that knows no constraint, kept within one.
+
+    The constraint is known, so that nobody has to spend an evaluation to find a row forbidden: the method is told the
+    worst value so far for it, which costs none of the budget, and is asked again. After TRIES forbidden rows a random
+    permitted one is taken.
+    """
+
+    def __init__(self, start: Start, space: Space, seed: int, budget: int) -> None:
+        self._space, self._rng = space, np.random.default_rng([seed, 1])  # not the stream of the method itself
+        self._inner = start(Space(space.variables), seed, budget)
+        self._worst: float | None = None
+
+    def tell(self, row: Ints, value: float) -> None:
+        self._worst = value if self._worst is None else max(self._worst, value)
+        self._inner.tell(row, value)
+
+    def ask(self) -> Ints:
+        for _ in range(0 if self._worst is None else TRIES):
+            row = self._inner.ask()
+            if self._space.feasible(row[None])[0]:
+                return row
+            assert self._worst is not None
+            self._inner.tell(row, self._worst)
+        return np.asarray(self._space.random_rows(self._rng, 1)[0])
+
+
+def permitted(start: Start) -> Start:
+    """The same runs where there is no constraint; `Permitted` ones where there is."""
+    return partial(_begun, start)
+
+
+def _begun(start: Start, space: Space, seed: int, budget: int) -> Strategy:
+    return start(space, seed, budget) if space.constraint is None else Permitted(start, space, seed, budget)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carbo.bench.baselines.base import Method
-from carbo.bench.baselines.packaged import ordered, quiet, unconstrained
+from carbo.bench.baselines.packaged import ordered, permitted, quiet
 from carbo.graph import Ints
 from carbo.space import Space
 
@@ -30,7 +30,7 @@ class Smac:
             from smac import HyperparameterOptimizationFacade as Facade
             from smac import Scenario
 
-            self._space, self._rng = unconstrained(NAME, space), np.random.default_rng(seed)
+            self._space, self._rng = space, np.random.default_rng(seed)
             self._configurations = configurations(space)
             self._trial_seed: int | None = 0  # one for all trials, SMAC's own where it drew one before it was told any
             with tempfile.TemporaryDirectory() as folder:  # it writes when it is made, and not when told save=False
@@ -79,4 +79,6 @@ def configurations(space: Space) -> ConfigurationSpace:
     return described
 
 
-SMAC = Method(NAME, "SMAC3", Smac, {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",))
+SMAC = Method(
+    NAME, "SMAC3", permitted(Smac), {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",)
+)

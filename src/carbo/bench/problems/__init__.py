@@ -1,4 +1,4 @@
-"""The laboratory's problems: the paper's, exactly, and random ones that need no download.
+"""The laboratory's problems: the paper's, exactly, random ones that need no download, and families of other kinds.
 
 >>> ising = problem("ising-1e-2", run=1)
 >>> values = [ising.evaluate(params) for params in ising.initial()]
@@ -11,11 +11,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from carbo.bench.problems.assignment import assignment
 from carbo.bench.problems.base import LAMBDAS, Problem, Relocated
 from carbo.bench.problems.branin import branin
 from carbo.bench.problems.contamination import contamination
 from carbo.bench.problems.ising import ising
+from carbo.bench.problems.knapsack import knapsack
+from carbo.bench.problems.labs import labs
 from carbo.bench.problems.maxsat import FILES, RAW, STANDARDISED, maxsat, paper_maxsat, random_maxcut, random_maxsat
+from carbo.bench.problems.mixed import mixed
+from carbo.bench.problems.nk import nk
 from carbo.bench.problems.pest_control import pest_control
 from carbo.bench.problems.seeds import GROUP, RUNS, checked_run
 from carbo.errors import SettingsError
@@ -49,6 +54,11 @@ PROBLEMS: dict[str, Builder] = {
     **{f"{name}-raw": _from_folder(name, RAW) for name in FILES},
     "maxcut-random": _random_case(random_maxcut),
     "maxsat-random": _random_case(random_maxsat),
+    "nk": _random_case(nk),
+    "labs": _without_data(labs),
+    "assignment": _random_case(assignment),
+    "mixed": _random_case(mixed),
+    "knapsack": _random_case(knapsack),
 }
 """Every problem by its name; `problem` is the way in."""
 
@@ -72,10 +82,15 @@ __all__ = [
     "RUNS",
     "Problem",
     "Relocated",
+    "assignment",
     "branin",
     "contamination",
     "ising",
+    "knapsack",
+    "labs",
     "maxsat",
+    "mixed",
+    "nk",
     "pest_control",
     "problem",
     "random_maxcut",

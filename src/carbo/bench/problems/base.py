@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from carbo.bench.problems.seeds import checked_run, start_rows, start_seed
-from carbo.errors import SettingsError
+from carbo.errors import SettingsError, SpaceError
 from carbo.graph import Ints
-from carbo.space import Params, Space
+from carbo.space import Constraint, Params, Space
 from carbo.variables import Binary
 
 Objective = Callable[[Ints], float]
@@ -59,15 +59,20 @@ class Problem:
         return self.space.decode_many(self.design(checked_run(self.run if run is None else run)))
 
     def evaluate(self, params: Mapping[str, Any]) -> float:
-        """The value at `params`. SpaceError when they are no point of the space."""
-        return self.objective(self.space.encode(params))
+        """The value at `params`. SpaceError when they are no point of the space, or one that its constraint forbids."""
+        row = self.space.encode(params)
+        if not self.space.feasible(row[None])[0]:
+            raise SpaceError(f"{self.name}: expected params that the constraint permits, got {dict(params)!r}; "
+                             "ask space.feasible first")  # fmt: skip
+        return self.objective(row)
 
     def relocated(self, seed: int) -> Problem:
         """The same function with each variable's values shuffled, so that no optimum sits at a structured point.
 
         Values that are all neighbours (binary, categorical) are permuted at random. On a path only keeping or
         reversing the order leaves a path: one of the two, at random. Initial points move along: they have the
-        same values as before. A noisy problem shares its stream of random numbers with its relocated form.
+        same values as before. A constraint moves along too: what was permitted still is. A noisy problem shares its
+        stream of random numbers with its relocated form.
         """
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise SettingsError(f"relocated: expected a whole number from 0 on as seed, got {seed!r}; for example 1")
@@ -75,7 +80,7 @@ class Problem:
             raise SettingsError(f"relocated: expected the original problem, got {self.name} relocated by seed "
                                 f"{self.relocation}; relocate the original with another seed")  # fmt: skip
         moved = Relocated(self, _permutations(np.random.default_rng(seed), self.space))
-        return replace(self, objective=moved.objective, design=moved.design, relocation=int(seed),
+        return replace(self, space=moved.space, objective=moved.objective, design=moved.design, relocation=int(seed),
                        instance={**self.instance, "relocated": int(seed)})  # fmt: skip
 
 
@@ -86,6 +91,14 @@ class Relocated:
     problem: Problem
     back: tuple[Ints, ...]
 
+    @property
+    def space(self) -> Space:
+        """The original's; its constraint, if it has one, is moved too."""
+        original = self.problem.space
+        if original.constraint is None:
+            return original
+        return Space(original.variables, constraint=MovedConstraint(original.constraint, self._originals()))
+
     def objective(self, row: Ints) -> float:
         """The original's value at the mapped-back row."""
         return self.problem.objective(np.array([there[v] for there, v in zip(self.back, row, strict=True)]))
@@ -94,6 +107,24 @@ class Relocated:
         """The original's initial rows, where they are now."""
         rows = self.problem.design(run)
         return np.stack([np.argsort(there)[rows[:, i]] for i, there in enumerate(self.back)], axis=1)
+
+    def _originals(self) -> dict[str, dict[Any, Any]]:
+        """variable -> choice -> the choice that it stands for."""
+        return {
+            name: {choice: variable.choices[v] for choice, v in zip(variable.choices, there.tolist(), strict=True)}
+            for (name, variable), there in zip(self.problem.space.variables.items(), self.back, strict=True)
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MovedConstraint:
+    """A constraint seen through bijections of the variables' choices."""
+
+    constraint: Constraint
+    originals: Mapping[str, Mapping[Any, Any]]
+
+    def __call__(self, params: Mapping[str, Any]) -> bool:
+        return self.constraint({name: original[params[name]] for name, original in self.originals.items()})
 
 
 def _permutations(rng: np.random.Generator, space: Space) -> tuple[Ints, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbo.bench.problems.base import Problem, binaries, checked_choice, random_design
-from carbo.bench.problems.seeds import MAXSAT, checked_run, single_seed
+from carbo.bench.problems.seeds import MAXSAT, checked_run, checked_seed, single_seed
 from carbo.bench.problems.wcnf import Clause, Formula, read
 from carbo.errors import DataError, SettingsError
 from carbo.graph import Ints
@@ -113,7 +113,7 @@ def random_maxcut(seed: int, run: int = 1, nodes: int = 20, density: float = 0.5
     if nodes < 2 or not 0 < density <= 1:
         raise SettingsError(f"random_maxcut: expected nodes >= 2 and density in (0, 1], got nodes={nodes} and "
                             f"density={density}; for example 20 and 0.5")  # fmt: skip
-    rng = np.random.default_rng(_checked_seed(seed))
+    rng = np.random.default_rng(checked_seed(seed))
     pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < density, k=1)) + 1
     if len(pairs) == 0:
         raise SettingsError(f"random_maxcut: expected a graph with edges, got none for seed={seed}, nodes={nodes} and "
@@ -135,7 +135,7 @@ def random_maxsat(seed: int, run: int = 1, variables: int = 20, clause_count: in
         raise SettingsError(f"random_maxsat: expected 1 <= width <= variables and clause_count >= 1, got "
                             f"width={width}, variables={variables} and clause_count={clause_count}; for example "
                             "3, 20 and 85")  # fmt: skip
-    rng = np.random.default_rng(_checked_seed(seed))
+    rng = np.random.default_rng(checked_seed(seed))
     drawn: tuple[Clause, ...] = tuple(
         tuple((rng.choice([-1, 1], size=width) * (1 + rng.permutation(variables)[:width])).tolist())
         for _ in range(clause_count)
@@ -179,9 +179,3 @@ def _problem(
         optimum=optimum,
         instance=instance | {"start_seed": single_seed(MAXSAT, run)},
     )
-
-
-def _checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise SettingsError(f"seed: expected a whole number from 0 on, got {seed!r}; for example 1")
-    return int(seed)

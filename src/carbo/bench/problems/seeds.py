@@ -22,6 +22,8 @@ ISING, CONTAMINATION = "2019ICML_ISING", "2019ICML_CONTAMINATION"
 """Tags of problems with a (case, start) pair of seeds for each run."""
 PEST_CONTROL, MAXSAT, BRANIN = "2019ICML_PESTCONTROL", "2019NeurIPS_MAXSAT", "2019ICML_BRANIN"
 """Tags of problems with one seed for each run. The paper's Branin seeds are not on record: this tag is ours."""
+NK, LABS, ASSIGNMENT, MIXED, KNAPSACK = "carbo_NK", "carbo_LABS", "carbo_ASSIGNMENT", "carbo_MIXED", "carbo_KNAPSACK"
+"""Tags of the families that are not the paper's, with one seed for each run too."""
 
 
 class SeedPair(NamedTuple):
@@ -37,6 +39,13 @@ def checked_run(run: int) -> int:
         raise SettingsError(f"run: expected a whole number from 1 to {RUNS}, got {run!r}; "
                             f"the paper has {RUNS} runs, counted from 1")  # fmt: skip
     return int(run)
+
+
+def checked_seed(seed: int) -> int:
+    """`seed`, or SettingsError unless it is a whole number from 0 on."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise SettingsError(f"seed: expected a whole number from 0 on, got {seed!r}; for example 1")
+    return int(seed)
 
 
 def single_seeds(tag: str) -> list[int]:
@@ -70,6 +79,11 @@ def seed_pair(tag: str, run: int) -> SeedPair:
 def start_seed(tag: str, run: int) -> int:
     """The start seed of a run, whether the tag has pairs or single seeds."""
     return seed_pair(tag, run).start if tag in (ISING, CONTAMINATION) else single_seed(tag, run)
+
+
+def instance_stream(tag: str, seed: int) -> np.random.RandomState:
+    """What the random instance of that seed is drawn from; another tag, another stream."""
+    return np.random.RandomState([sum(map(ord, tag)), seed])
 
 
 def start_rows(seed: int, sizes: Ints, n: int) -> Ints:

@@ -1,0 +1,95 @@
+"""Values as the model sees them, and its predictions back in the units of the user.
+
+Notation
+    v       (n,) values as told, all finite
+    t       (n,) the values warped: t = v up to the median m, t = m + s log(1 + (v - m)/s) above it
+    y       (n,) t standardised: zero mean, unit variance
+
+A Gaussian process believes in values that spread alike everywhere. Costs often do not: a few settings are hundreds of
+times worse than the others, and how much worse says little about where the best ones are. The warp leaves the better
+half of the values as they are, so that an improvement counts by its size, and takes the logarithm of the worse half,
+in units of s, a multiple of the mean distance from the median: a heap of nearly equal good values does not shrink it to
+nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`warping`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo.graph import Floats
+
+BEYOND = 1.0
+"""Predictions exceed the worst value seen at most e to this power times: exponentiated normal tails have no measure."""
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+"""Of the Gauss-Hermite rule for a standard normal variable; the weights sum to sqrt(2 pi)."""
+
+
+class Tail(NamedTuple):
+    """t = m + s log(1 + (v - m)/s) above m; `worst` is the largest v seen."""
+
+    m: float
+    s: float
+    worst: float
+
+    def warped(self, v: Floats) -> Floats:
+        above = np.maximum(v - self.m, 0.0)
+        return np.asarray(np.minimum(v, self.m) + self.s * np.log1p(above / self.s))
+
+    def undone(self, t: Floats) -> Floats:
+        above = np.clip((t - self.m) / self.s, 0.0, math.log1p((self.worst - self.m) / self.s) + BEYOND)
+        return np.asarray(np.minimum(t, self.m) + self.s * np.expm1(above))
+
+
+class Scale(NamedTuple):
+    """How told values v became y: t = size (centre + unit y), all in units of `size`; `tail` came first.
+
+    log_slope: sum of log dy/dv over the values, v in units of `size`: what a density of y gains as one of v.
+    """
+
+    size: float
+    centre: float
+    unit: float
+    tail: Tail | None = None
+    log_slope: float = 0.0
+
+    def value(self, y: Floats) -> Floats:
+        """The values of y in units of `size`."""
+        t = self.centre + self.unit * y
+        return np.asarray(t if self.tail is None else self.tail.undone(t))
+
+    def back(self, mu: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (N,) of the value, given S normal predictions (S, N) of y in equal parts."""
+        if self.tail is None:
+            mean, variance = self.value(mu), (self.unit * sd) ** 2
+        else:
+            share = WEIGHTS / WEIGHTS.sum()
+            values = self.value(mu[..., None] + sd[..., None] * NODES)
+            mean = values @ share
+            variance = (values - mean[..., None]) ** 2 @ share
+        centre = mean.mean(axis=0)
+        std = np.sqrt(np.mean(variance + (mean - centre) ** 2, axis=0))
+        with np.errstate(over="ignore"):  # values may be as large as floats can be; what is predicted then stays there
+            return np.nan_to_num(self.size * centre), np.nan_to_num(self.size * std)
+
+
+def standardise(values: Floats, multiple: float | None = None) -> tuple[Floats, Scale]:
+    """y and the way back, for values of any size; constant values become zeros. multiple None: no warp."""
+    size = float(np.max(np.abs(values), initial=0.0)) or 1.0
+    v = values / size  # squares of 1e300 would overflow
+    tail = None if multiple is None else _fitted(v, multiple)
+    t = v if tail is None else tail.warped(v)
+    centre, unit = float(np.mean(t)), float(np.std(t))
+    if unit <= 1e-14:
+        unit = 1.0
+    steep = 0.0 if tail is None else float(np.log1p(np.maximum(v - tail.m, 0.0) / tail.s).sum())
+    return (t - centre) / unit, Scale(size, centre, unit, tail, -steep - len(v) * math.log(unit))
+
+
+def _fitted(v: Floats, multiple: float) -> Tail | None:
+    """None where the values do not differ."""
+    m = float(np.median(v))
+    s = multiple * float(np.mean(np.abs(v - m)))
+    return Tail(m, s, float(np.max(v))) if s > 1e-14 else None
