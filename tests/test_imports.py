@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "values": {"graph"},
     "warping": {"chain", "conditional", "errors", "graph", "posterior", "values"},
     "settings": {"errors", "graph", "posterior"},
+    "subset": {"conditional", "graph"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
     "influence": {"ensemble", "graph", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},

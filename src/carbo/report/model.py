@@ -80,14 +80,18 @@ def fitted(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
 def leave_one_out(optimizer: Optimizer) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each value given all others, averaged over the posterior samples.
 
-    In the order told, failures left out; on the optimiser's scale, where smaller is better.
+    In the order told, failures left out; on the optimiser's scale, where smaller is better. NaN for values that
+    predictions are not made from, which there are when observations are very many.
     """
     model, scale = optimizer._look()
-    order = telling(optimizer._data().data)
+    view = optimizer._data()
+    order = telling(view.given.predict)
     mean, variance = (np.empty((model.size, len(order))) for _ in range(2))
     for s in range(model.size):
         mean[s, order], variance[s, order] = _left_out(model, s)
-    return scale.back(mean, np.sqrt(variance))
+    means, sds = (np.full(len(view.data.y), np.nan) for _ in range(2))
+    means[view.share.predict], sds[view.share.predict] = scale.back(mean, np.sqrt(variance))
+    return means, sds
 
 
 def _left_out(model: Ensemble, s: int) -> tuple[Floats, Floats]:
@@ -115,5 +119,5 @@ def _checks(study: optuna.Study, numbers: list[int], means: Floats, sds: Floats)
     return tuple(
         Check(number, found.value, sign * mean, sd)
         for number, found, mean, sd in known
-        if found is not None and np.isfinite(found.value)
+        if found is not None and np.isfinite(found.value) and np.isfinite(mean)
     )
