@@ -31,6 +31,8 @@ FEW = 32
 """Observations that a bound of sd is given; see `telling`."""
 WELL_CONDITIONED = 1e7
 """Condition of the covariance up to which sd in float32 is good to two digits."""
+BLOCK = 2**19
+"""Covariances computed at a time, in numbers."""
 ROOM = 2**24
 """Covariances held at a time, in numbers: more rows than that are answered in pieces."""
 
@@ -100,10 +102,10 @@ class Ensemble:
         self._variances = [Variances(kernel, h.scales, self.columns) for h in hypers]
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
-        H = self.columns.one_hot(X)
+        H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
         self.gps = [
-            gp.condition(_with_noise(kernel.combine(sums.at(H, X), h.scales, w), h), y, h.mean)
-            for h, w, sums, y in zip(hypers, self.w, self.sums, values, strict=True)
+            gp.condition(_with_noise(self._fill(s, sums, H, X, K), hypers[s]), values[s], hypers[s].mean)
+            for s, sums in enumerate(self.sums)
         ]
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
@@ -131,9 +133,17 @@ class Ensemble:
         dtype = self._rough_dtype if rough else np.float64
         H, K = self.columns.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
         H = H.astype(dtype)
-        for s, h in enumerate(self.hypers):
-            K[s] = self.kernel.combine(each[s].at(H, rows), h.scales, self.w[s])
+        for s, sums in enumerate(each):
+            self._fill(s, sums, H, rows, K[s])
         return K
+
+    def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
+        """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
+        block = max(BLOCK // len(self.X), 1)
+        for i in range(0, len(rows), block):
+            some = slice(i, i + block)
+            out[some] = self.kernel.combine(sums.at(H[some], rows[some]), self.hypers[s].scales, self.w[s])
+        return out
 
     @property
     def piece(self) -> int:
