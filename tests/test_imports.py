@@ -43,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors", "graph", "posterior"},
     "subset": {"conditional", "graph"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
-    "influence": {"ensemble", "graph", "kernel", "space"},
+    "influence": {"ensemble", "graph", "incremental", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},
 }
 ALLOWED["optimizer"] = set(ALLOWED) - {"minimize"}
