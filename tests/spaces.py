@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from unittest import mock
 
 import numpy as np
 
-from carbo import Binary, Categorical, Integer, Ordinal, Space
+from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, kernel
 from carbo.graph import Floats
 from carbo.variables import Variable
 
@@ -40,3 +42,10 @@ def space_of(rng: np.random.Generator, kinds: Sequence[str]) -> Space:
 def any_kinds(rng: np.random.Generator, most: int) -> list[str]:
     """One to `most` kinds, repeats allowed."""
     return [str(kind) for kind in rng.choice(list(KINDS), size=int(rng.integers(1, most + 1)))]
+
+
+@contextlib.contextmanager
+def wide_above(values: int) -> Iterator[None]:
+    """Within: variables of more values than that count as wide, so that small spaces can show what large ones do."""
+    with mock.patch.object(kernel, "WIDE", values), mock.patch.object(gradient, "WIDE", values):
+        yield

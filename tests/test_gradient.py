@@ -23,7 +23,7 @@ from carbo.graph import Floats, Ints
 from carbo.kernel import Orders, Scales, gram
 from carbo.posterior import Priors
 from tests import oracles
-from tests.spaces import any_kinds, space_of
+from tests.spaces import any_kinds, space_of, wide_above
 
 # -- spaces, data and settings ---------------------------------------------------------------------------------------
 
@@ -151,6 +151,20 @@ def assert_slopes(c: Case) -> None:
 @settings(max_examples=50)
 def test_every_slope_is_the_difference_quotient(seed: int) -> None:
     assert_slopes(any_case(seed))
+
+
+@pytest.mark.parametrize("most", [1, 4])
+@given(seed=seeds)
+@settings(max_examples=25)
+def test_slopes_where_variables_are_wide(most: int, seed: int) -> None:
+    """Of any kind and beside any others: all variables wide, or those of more than four values."""
+    c = any_case(seed)
+    plain = at(c)
+    with wide_above(most):
+        wide = at(c)
+        assert_slopes(c)
+    for name, one in plain._asdict().items():
+        np.testing.assert_allclose(one, getattr(wide, name), rtol=1e-7, atol=1e-7 * (1.0 + abs(plain.value)))
 
 
 @pytest.mark.parametrize("highest", [1, 2, 3, 5])
@@ -323,6 +337,7 @@ def test_tables_between_observed_levels_and_their_changes(kind: str, seed: int, 
         return  # two or three levels
     x: Ints = space.random_rows(rng, 6)[:, 0]
     other = gradient._other(0, spectrum, x)
+    assert other.H is not None
     np.testing.assert_array_equal(other.levels[np.argmax(other.H, axis=1)], x)
     np.testing.assert_array_equal(other.H.sum(axis=1), np.ones(6))
     at_levels = np.ix_(other.levels, other.levels)

@@ -41,8 +41,9 @@ ALLOWED: dict[str, set[str]] = {
     "values": {"graph"},
     "warping": {"chain", "conditional", "errors", "graph", "posterior", "values"},
     "settings": {"errors", "graph", "posterior"},
+    "subset": {"conditional", "graph"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
-    "influence": {"ensemble", "graph", "kernel", "space"},
+    "influence": {"ensemble", "graph", "incremental", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},
 }
 ALLOWED["optimizer"] = set(ALLOWED) - {"minimize"}

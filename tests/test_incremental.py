@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Binary, Categorical, Integer, Space
+from carbo import Binary, Categorical, Integer, Space, incremental
 from carbo import ensemble as ens
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
 from carbo.graph import Floats, Ints
 from carbo.incremental import Around, Moves, OfOrders, OfProduct, Plain, moves
-from carbo.kernel import DENSE_COLUMNS, Kernel, Orders, Product, Scales
+from carbo.kernel import WIDE, Kernel, Orders, Product, Scales
 from tests import test_ensemble
-from tests.spaces import any_kinds, space_of
+from tests.spaces import any_kinds, space_of, wide_above
 
 KERNELS = ("product", "orders", "orders and product")
 SAMPLES = 3
@@ -84,16 +84,16 @@ every_kernel = pytest.mark.parametrize("name", KERNELS)
 
 
 def wide() -> Space:
-    return Space({"a": Integer(1, 700), "b": Binary(), "c": Integer(1, 400), "d": Categorical(["u", "v", "w"])})
+    return Space({"a": Integer(1, 700), "b": Binary(), "c": Categorical(range(300)), "d": Categorical(["u", "v", "w"])})
 
 
 @pytest.mark.parametrize(
     ("name", "narrow_way", "wide_way"),
-    [("product", OfProduct, OfProduct), ("orders", OfOrders, Plain), ("orders and product", Plain, Plain)],
+    [("product", OfProduct, OfProduct), ("orders", OfOrders, OfOrders), ("orders and product", Plain, Plain)],
 )
 def test_each_kernel_goes_its_own_way(name: str, narrow_way: type[Plain], wide_way: type[Plain]) -> None:
     rng, narrow = np.random.default_rng(0), space_of(np.random.default_rng(0), ["levels", "binary"])
-    assert wide().sizes.sum() > DENSE_COLUMNS
+    assert wide().sizes.max() > WIDE
     for space, way in ((narrow, narrow_way), (wide(), wide_way)):
         assert type(case_of(rng, space, kernel_of(name, space), 3).moves) is way
 
@@ -342,6 +342,44 @@ def test_a_wide_space_gives_the_same_answers(name: str) -> None:
     assert len(rows) > 100
     assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-9)
     assert_spread(c, recombined(rng, space))
+
+
+@every_kernel
+@pytest.mark.parametrize("most", [1, 4])
+@given(seed=seeds)
+@settings(max_examples=25)
+def test_wide_variables_are_computed_like_all_others(name: str, most: int, seed: int) -> None:
+    """Of any kind and beside any others: all variables wide, or those of more than four values."""
+    with wide_above(most):
+        c = any_case(seed, name)
+        parents = parents_of(c, np.random.default_rng(seed))
+        rows, owner = c.space.neighbours_many(parents, True)
+        around, starts = c.moves.around(parents, rows, owner), recombined(np.random.default_rng(seed), c.space)
+        assert_around(c, around, rows)
+        assert_spread(c, starts)
+        mean, sd = c.model.predict(rows)
+    narrow = Ensemble(c.model.kernel, c.model.hypers, c.model.X, c.model.values)
+    expected, expected_sd = narrow.predict(rows)
+    np.testing.assert_allclose(mean, expected, rtol=0, atol=float(EXACT * (1.0 + weight(c, rows)).max(initial=1.0)))
+    np.testing.assert_allclose(sd**2, expected_sd**2, rtol=0, atol=1e-7)
+
+
+@every_kernel
+@pytest.mark.parametrize("room", [1, 999, 10**6])
+def test_answers_in_pieces_are_the_answers(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(12)
+    space = space_of(rng, ["levels", "categorical", "binary", "weighted"])
+    c = case_of(rng, space, kernel_of(name, space, 3), 40)
+    parents = parents_of(c, rng)
+    rows, owner = space.neighbours_many(parents, True)
+    whole, sd = c.model.predict(rows)
+    monkeypatch.setattr(ens, "ROOM", room)
+    monkeypatch.setattr(incremental, "ROOM", room)
+    assert c.model.piece == max(room // (SAMPLES * 40), 1)
+    around = c.moves.around(parents, rows, owner)
+    assert_around(c, around, rows)
+    np.testing.assert_allclose(c.model.predict(rows), (whole, sd), rtol=0, atol=1e-9)
+    assert around.sd(np.arange(0)).shape == (SAMPLES, 0)
 
 
 @pytest.mark.parametrize("way", [OfOrders, Plain])

@@ -2,9 +2,9 @@
 
 Notation
     S, n, N     samples, observations (pending fantasies included), rows asked about
-    M           total number of values, sum_i m_i: columns of a one-hot row
+    M           number of values of the variables that are not wide: columns of a one-hot row (`kernel.Columns`)
     H           (N, M) one-hot rows
-    T           (M, n) a sample's per-variable tables, stacked: H @ T sums them over variables
+    T           (M, n) a sample's per-variable tables, stacked: H @ T sums them over variables (`kernel.Sums`)
     mu, sd      (S, N) posterior mean and standard deviation of the latent function, standardised
 
 Nothing here knows an acquisition function; `acquisition` turns mu and sd into scores.
@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import blas, lapack
 
 from carbo import gp
 from carbo.conditional import Data, Hyper
 from carbo.graph import Floats, Ints
-from carbo.kernel import Kernel, Product, cross, diagonal_tables, one_hot, tables
+from carbo.kernel import Columns, Kernel, Product, Sums, Variances, cross, one_hot
 
 TINY = 1e-200
 """Least prior variance: a space of one point has none, and rounding may leave less than none."""
@@ -32,6 +31,10 @@ FEW = 32
 """Observations that a bound of sd is given; see `telling`."""
 WELL_CONDITIONED = 1e7
 """Condition of the covariance up to which sd in float32 is good to two digits."""
+BLOCK = 2**19
+"""Covariances computed at a time, in numbers."""
+ROOM = 2**24
+"""Covariances held at a time, in numbers: more rows than that are answered in pieces."""
 
 
 class Recombined(NamedTuple):
@@ -56,6 +59,34 @@ class Recombined(NamedTuple):
         return np.where(self.cut[b], self.left[b, i], self.right[b, j])
 
 
+class Levels:
+    """Numbers the values by which observations are told apart: all of a narrow variable's, the observed ones of a wide
+    one's, and one number for all others of that.
+    """
+
+    def __init__(self, kernel: Kernel, X: Ints) -> None:
+        sizes = [s.size for s in kernel.spectra]
+        wide = Columns(kernel).wide
+        self._seen = {int(j): np.unique(X[:, j]) for j in wide}
+        self.counts = np.array([len(self._seen[j]) + 1 if j in self._seen else k for j, k in enumerate(sizes)])
+        self._offset = np.cumsum(self.counts) - self.counts
+        self.X = self.number(np.arange(X.shape[1]), X) - self._offset
+
+    def number(self, i: Ints, values: Ints) -> Ints:
+        """Of values of variables i; the two are broadcast."""
+        out = self._offset[i] + values
+        for j, seen in self._seen.items():
+            at = np.broadcast_to(i == j, out.shape)
+            place = np.minimum(np.searchsorted(seen, values[at]), len(seen) - 1)
+            out[at] = self._offset[j] + np.where(seen[place] == values[at], place, len(seen))
+        return np.asarray(out)
+
+    def of(self, j: int) -> tuple[Ints, slice]:
+        """Variable j's values that have a number of their own, and where their numbers are."""
+        values = self._seen.get(j, np.arange(self.counts[j]))
+        return values, slice(int(self._offset[j]), int(self._offset[j]) + len(values))
+
+
 class Ensemble:
     """S conditioned Gaussian processes over the same rows X (n, d); each sample has its own values (S, n).
 
@@ -66,13 +97,15 @@ class Ensemble:
         self.kernel, self.hypers, self.X, self.values = kernel, hypers, X, values
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
-        self.tables = [tables(kernel, h.scales, X) for h in hypers]
-        self._diagonals = [diagonal_tables(kernel, h.scales) for h in hypers]
+        self.columns = Columns(kernel)
+        self.sums = [Sums(kernel, h.scales, X, self.columns) for h in hypers]
+        self._variances = [Variances(kernel, h.scales, self.columns) for h in hypers]
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
+        H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
         self.gps = [
-            gp.condition(_with_noise(K, h), y, h.mean)
-            for h, K, y in zip(hypers, self.covariances(X), values, strict=True)
+            gp.condition(_with_noise(self._fill(s, sums, H, X, K), hypers[s]), values[s], hypers[s].mean)
+            for s, sums in enumerate(self.sums)
         ]
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
@@ -81,33 +114,41 @@ class Ensemble:
     def size(self) -> int:
         return len(self.hypers)
 
-    def one_hot(self, rows: Ints) -> Floats | sparse.csr_array:
-        """H."""
-        return one_hot(self.sizes, rows)
+    @cached_property
+    def levels(self) -> Levels:
+        return Levels(self.kernel, self.X)
 
-    def columns(self, j: int) -> slice:
-        """Variable j's columns of H."""
-        start = int(self.sizes[:j].sum())
-        return slice(start, start + int(self.sizes[j]))
-
-    def by_value(self, weighted: Floats) -> Floats:
-        """(S, V, M): what is given per observation (S, V, n), summed over the observations with each value."""
+    def by_level(self, weighted: Floats) -> Floats:
+        """(S, V, L): what is given per observation (S, V, n), summed over the observations with each of the levels."""
         S, V, n = weighted.shape
-        return np.asarray((self._by_value @ weighted.reshape(-1, n).T).T).reshape(S, V, -1)
+        return np.asarray((self._by_level @ weighted.reshape(-1, n).T).T).reshape(S, V, -1)
 
     @cached_property
-    def _by_value(self) -> Any:
-        return self.one_hot(self.X).T
+    def _by_level(self) -> Any:
+        return one_hot(self.levels.counts, self.levels.X).T
 
     def covariances(self, rows: Ints, rough: bool = False) -> Floats:
         """Between rows and observations under every sample, (S, N, n); rough: in float32 if that will do."""
-        each = self._rough_tables if rough else self.tables
-        dtype = each[0][0].dtype
-        H, K = self.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
+        each = self._rough_sums if rough else self.sums
+        dtype = self._rough_dtype if rough else np.float64
+        H, K = self.columns.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
         H = H.astype(dtype)
-        for s, h in enumerate(self.hypers):
-            K[s] = self.kernel.combine([H @ T for T in each[s]], h.scales, self.w[s])
+        for s, sums in enumerate(each):
+            self._fill(s, sums, H, rows, K[s])
         return K
+
+    def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
+        """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
+        block = max(BLOCK // len(self.X), 1)
+        for i in range(0, len(rows), block):
+            some = slice(i, i + block)
+            out[some] = self.kernel.combine(sums.at(H[some], rows[some]), self.hypers[s].scales, self.w[s])
+        return out
+
+    @property
+    def piece(self) -> int:
+        """Rows whose covariances may be held at a time."""
+        return max(ROOM // (self.size * len(self.X)), 1)
 
     @cached_property
     def condition(self) -> float:
@@ -122,8 +163,8 @@ class Ensemble:
         return np.float32 if fine else np.float64
 
     @cached_property
-    def _rough_tables(self) -> list[list[Floats]]:
-        return [[T.astype(self._rough_dtype) for T in some] for some in self.tables]
+    def _rough_sums(self) -> list[Sums]:
+        return [sums.astype(self._rough_dtype) for sums in self.sums]
 
     @cached_property
     def _rough_L(self) -> list[Floats]:
@@ -131,9 +172,9 @@ class Ensemble:
 
     def prior_variance(self, rows: Ints) -> Floats:
         """(S, N)."""
-        H = self.one_hot(rows if self.varies else rows[:1])
-        each = zip(self._diagonals, self.hypers, self.w, strict=True)
-        variance = [self.kernel.combine([H @ T for T in diagonal], h.scales, w)[:, 0] for diagonal, h, w in each]
+        some = rows if self.varies else rows[:1]
+        H = self.columns.one_hot(some)
+        variance = [variances.at(H, some, w) for variances, w in zip(self._variances, self.w, strict=True)]
         return np.broadcast_to(np.maximum(np.stack(variance), TINY), (self.size, len(rows)))
 
     def mu(self, K: Floats) -> Floats:
@@ -162,6 +203,10 @@ class Ensemble:
 
     def predict(self, rows: Ints, rough: bool = False) -> tuple[Floats, Floats]:
         """mu and sd at rows; rough: in float32 if that will do, for screening."""
+        if len(rows) > self.piece:
+            parts = [self.predict(rows[i : i + self.piece], rough) for i in range(0, len(rows), self.piece)]
+            mu, sd = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+            return mu, sd
         K = self.covariances(rows, rough)
         return self.mu(K), self.sd(K, self.prior_variance(rows))
 

@@ -13,12 +13,14 @@ Notation
 Removing variable i from e_q is the recursion e_q without i = e_q - a_i (e_{q-1} without i), a polynomial in z_i. On a
 complete graph z_i has two values, so that z_i^2 = ((m_i - 2) z_i + 1) / (m_i - 1) and every power of z_i is affine in
 z_i: the derivatives in all relevances need only the sums of W * e_q and of W * e_q * z_i, and the latter are columns
-of one matrix product with Phi. Other graphs need these sums by pairs of values.
+of one matrix product with Phi. Other graphs need these sums by pairs of values, or, like a variable that was seen with
+more than `WIDE` values, by pairs of observations.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
 from carbo.graph import Floats, Ints, Spectrum, table
-from carbo.kernel import Orders, Scales, centred, inverse
+from carbo.kernel import WIDE, Orders, Scales, centred, inverse
 
 BLOCK = 64
 """Rows mirrored at a time."""
@@ -45,12 +47,31 @@ class Slope(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A variable whose graph is not complete: its observed levels (l,), and H (n, l), one where it is had."""
+    """A variable without features: its observed levels (l,), and H (n, l), one where an observation has the level.
+
+    Where it was seen with many values, each observation counts as a level of its own, l = n, and H is left out.
+    """
 
     variable: int
     spectrum: Spectrum
     levels: Ints
-    H: Floats
+    H: Floats | None
+
+    def spread(self, a: Floats) -> Floats:
+        """What is given between levels (l, l), between observations (n, n)."""
+        return a if self.H is None else self.H @ a @ self.H.T
+
+    def gathered(self, G: Floats) -> Floats:
+        """What is given between observations (n, n), summed by their levels (l, l)."""
+        return G if self.H is None else np.asarray(self.H.T @ (G @ self.H))
+
+    def powers(self, a: Floats, highest: int) -> Iterator[Floats]:
+        """a, a^2, ..., a^highest, entry by entry."""
+        power = a
+        for s in range(1, highest + 1):
+            if s > 1:  # numpy's powers above the second are slow where the table is large
+                power = power * a if self.H is None else a**s
+            yield power
 
     def z(self, log_beta: float) -> Floats:
         """Its centred table between the observed levels, (l, l)."""
@@ -73,7 +94,7 @@ class Likelihood:
 
     def __init__(self, kernel: Orders, data: Data) -> None:
         some = [(i, s) for i, s in enumerate(kernel.spectra) if s.size > 1]
-        complete = [(i, s) for i, s in some if s.kind == "complete"]
+        complete = [(i, s) for i, s in some if s.kind == "complete" and s.size <= WIDE]
         sizes = np.array([s.size for _, s in complete], dtype=np.intp)
         self._kernel, self._y = kernel, data.y
         self._which = np.array([i for i, _ in complete], dtype=np.intp)
@@ -82,7 +103,8 @@ class Likelihood:
         if complete:
             self._Phi = np.concatenate([features(s.size)[data.X[:, i]] for i, s in complete], axis=1)
         self._line, self._level = affine_powers(sizes, kernel.highest)
-        self._others = [_other(i, s, data.X[:, i]) for i, s in some if s.kind != "complete"]
+        rest = [(i, s) for i, s in some if s.kind != "complete" or s.size > WIDE]
+        self._others = [_other(i, s, data.X[:, i]) for i, s in rest]
         n = len(data.y)
         self._sums, self._products, self._polynomial_buffers = (np.empty((kernel.highest, n, n)) for _ in range(3))
         self._C, self._spare = np.empty((n, n)), np.empty((n, n))
@@ -109,9 +131,10 @@ class Likelihood:
         log_beta = np.zeros(len(r))
         for other, a in zip(self._others, tables, strict=True):
             i = other.variable
-            by = by_one(c, a, [other.H.T @ (G @ other.H) for G in weighted])
+            by = by_one(c, a, [other.gathered(G) for G in weighted])
             log_relevance[i] += np.vdot(by, a)
-            log_beta[i] = r[i] * np.vdot(by, other.change(scales.log_beta[i]))
+            if other.spectrum.kind != "complete":
+                log_beta[i] = r[i] * np.vdot(by, other.change(scales.log_beta[i]))
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
@@ -119,6 +142,7 @@ class Likelihood:
     def _power_sums(self, r: Floats, tables: list[Floats]) -> list[Floats]:
         """p_1..p_Q; (1, 1) where it is the same everywhere."""
         sums, own = [], r[self._which]
+        powers = [other.powers(a, self._kernel.highest) for other, a in zip(self._others, tables, strict=True)]
         for s in range(1, self._kernel.highest + 1):
             p = self._sums[s - 1]
             weight, level = own**s * self._line[s], float(own**s @ self._level[s])
@@ -127,8 +151,8 @@ class Likelihood:
                 continue
             np.dot(self._Phi * weight[self._owner], self._Phi.T, out=p)
             p += level
-            for other, a in zip(self._others, tables, strict=True):
-                p += other.H @ a**s @ other.H.T
+            for other, power in zip(self._others, powers, strict=True):
+                p += other.spread(next(power))
             sums.append(p)
         return sums
 
@@ -214,4 +238,6 @@ def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:
 
 def _other(i: int, s: Spectrum, x: Ints) -> Other:
     levels, at = np.unique(x, return_inverse=True)
+    if len(levels) > WIDE or s.kind == "complete":
+        return Other(i, s, x, None)
     return Other(i, s, levels, np.eye(len(levels))[at])

@@ -1,11 +1,13 @@
 """Posterior means and covariances of rows that are made of others: recombined halves, and changes in one variable.
 
 Notation
-    S, n        posterior samples, observations; M columns of one-hot rows (one a value of a variable)
+    S, n        posterior samples, observations; M columns of one-hot rows (see `kernel.Columns`)
+    L           levels: values by which observations are told apart (see `ensemble.Levels`)
     K           (S, V, n) covariances of V rows with the observations
     alpha       (S, n) C^-1 (y - mean)
     F           (S, M, n) under the product kernel: each value's factor with each observation
-    A           (S, M, n) under the order kernel: r_i z_i, each value with each observation
+    A           (S, M, n) under the order kernel: r_i z_i, each value with each observation; of a wide variable's
+                values, F and A are computed when asked for
     e_m         (S, V, n) elementary symmetric polynomials of a row's A's; c_q weight of e_q (see `kernel`)
     a, c        the value a changed variable had, and the one it gets; u = A at a
 
@@ -21,14 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from carbo.ensemble import FEW, Ensemble, Recombined
+from carbo.ensemble import FEW, ROOM, Ensemble, Recombined
 from carbo.graph import Floats, Ints
-from carbo.kernel import DENSE_COLUMNS, FLOOR, Orders, Product, diffusion, inverse, newton
+from carbo.kernel import FLOOR, Orders, Product, Sums, diffusion, inverse, newton
 
 Covariances = Callable[[Ints, bool], Floats]
 """(index, few) -> covariances of those rows with the first FEW observations, or with all."""
@@ -47,11 +50,16 @@ class Around:
 
     def sd(self, index: Ints) -> Floats:
         """sd of those neighbours, (S, len(index))."""
-        return self.ensemble.sd(self.covariances(index, False), self.prior_variance[:, index])
+        return self._sd(index, False, self.ensemble.piece)
 
     def sd_bound(self, index: Ints) -> Floats:
         """Upper bound of the same: sd given the first FEW observations."""
-        return self.ensemble.sd(self.covariances(index, True), self.prior_variance[:, index])
+        return self._sd(index, True, max(ROOM // (self.ensemble.size * FEW), 1))
+
+    def _sd(self, index: Ints, few: bool, piece: int) -> Floats:
+        some = [index[i : i + piece] for i in range(0, len(index), piece)] or [index]
+        each = [self.ensemble.sd(self.covariances(part, few), self.prior_variance[:, part]) for part in some]
+        return np.concatenate(each, axis=1) if len(each) > 1 else each[0]
 
 
 class Moves(Protocol):
@@ -66,10 +74,9 @@ class Moves(Protocol):
 
 def moves(ensemble: Ensemble) -> Moves:
     """The quickest way for this kernel."""
-    wide = ensemble.sizes.sum() > DENSE_COLUMNS
     if isinstance(ensemble.kernel, Product):
-        return OfProduct(ensemble, wide)
-    if isinstance(ensemble.kernel, Orders) and not ensemble.kernel.product and not wide:
+        return OfProduct(ensemble)
+    if isinstance(ensemble.kernel, Orders) and not ensemble.kernel.product:
         return OfOrders(ensemble)
     return Plain(ensemble)
 
@@ -87,40 +94,82 @@ class Plain:
         return mu, np.sqrt(of.prior_variance(rows))
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:  # noqa: ARG002
-        K = self._of.covariances(rows)
-        variance = self._of.prior_variance(rows)
-        return Around(self._of, self._of.mu(K), variance, lambda index, few: K[:, index, : FEW if few else None])
+        of, variance = self._of, self._of.prior_variance(rows)
+        if len(rows) <= of.piece:
+            K = of.covariances(rows)
+            return Around(of, of.mu(K), variance, lambda index, few: K[:, index, : FEW if few else None])
+        pieces = (rows[i : i + of.piece] for i in range(0, len(rows), of.piece))
+        mu = np.concatenate([of.mu(of.covariances(some)) for some in pieces], axis=1)
+        return Around(of, mu, variance, lambda index, few: of.covariances(rows[index])[:, :, : FEW if few else None])
 
 
 class Change:
-    """Which variable i of each neighbour differs from its parent, from column `old` to column `new` of one-hot rows."""
+    """Which variable i of each neighbour differs from its parent, from value a (level old) to value c (level new)."""
 
     def __init__(self, ensemble: Ensemble, parents: Ints, rows: Ints, owner: Ints) -> None:
         self.i = np.argmax(rows != parents[owner], axis=1)
         self.a, self.c = parents[owner, self.i], rows[np.arange(len(rows)), self.i]
-        offset = (np.cumsum(ensemble.sizes) - ensemble.sizes)[self.i]
-        self.old, self.new = offset + self.a, offset + self.c
+        self.old, self.new = (ensemble.levels.number(self.i, v) for v in (self.a, self.c))
 
 
-def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Floats, Floats]:
-    """One-hot left and right halves, (B, R, M) each, zero outside their own variables."""
-    B, R, d = starts.left.shape
-    own = np.repeat(starts.cut, ensemble.sizes, axis=1)[:, None]  # (B, 1, M)
-    pairs = ((starts.left, own), (starts.right, ~own))
-    left, right = (np.asarray(ensemble.one_hot(r.reshape(B * R, d))).reshape(B, R, -1) * o for r, o in pairs)
+class Half(NamedTuple):
+    """Half rows: one-hot H (B, R, M), zero outside their own variables (B, d), and what they were made of (B, R, d)."""
+
+    H: Floats
+    rows: Ints
+    own: NDArray[np.bool_]
+
+    def sums(self, of: Sums) -> list[Floats]:
+        """(B, R, n) each."""
+        return of.at(self.H, self.rows, self.own)
+
+    def astype(self, dtype: type[np.floating[Any]]) -> Half:
+        """The same in another precision."""
+        return self._replace(H=self.H.astype(dtype))
+
+
+def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Half, Half]:
+    """The left and the right ones."""
+    columns, (B, R, d) = ensemble.columns, starts.left.shape
+    left, right = (
+        Half(
+            dense(columns.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1)
+            * np.repeat(own[:, columns.narrow], columns.sizes, axis=1)[:, None],
+            rows,
+            own,
+        )
+        for rows, own in ((starts.left, starts.cut), (starts.right, ~starts.cut))
+    )
     return left, right
+
+
+def dense(H: Any) -> Floats:
+    """One-hot rows, sparse or not, as an array."""
+    return np.asarray(H.toarray() if hasattr(H, "toarray") else H)
+
+
+def looked_up(ensemble: Ensemble, stack: Floats, i: Ints, values: Ints, first: int | None) -> Floats:
+    """(S, len(i), n): those values of variables i with the (first) observations, from `stack` (S, M, n).
+
+    Of wide variables, which the stack does not have, as `Sums.entries` gives them.
+    """
+    offset = ensemble.columns.offset[i]
+    narrow = offset >= 0
+    if narrow.all():
+        return stack[:, offset + values, :first]
+    out = np.empty((ensemble.size, len(i), len(ensemble.X[:first])))
+    out[:, narrow] = stack[:, (offset + values)[narrow], :first]
+    for j in np.unique(i[~narrow]):
+        at = i == j
+        for s, sums in enumerate(ensemble.sums):
+            out[s, at] = sums.entries(int(j), values[at], first)
+    return out
 
 
 class OfProduct(Plain):
     """Under the product kernel."""
 
-    def __init__(self, ensemble: Ensemble, wide: bool) -> None:
-        super().__init__(ensemble)
-        self._wide = wide
-
     def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
-        if self._wide:
-            return super().spread(starts)
         of = self._of
         variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
         B, R, _ = starts.left.shape
@@ -130,9 +179,9 @@ class OfProduct(Plain):
         mu = np.empty((of.size, B, R, R), dtype=dtype)
         explained = np.empty((of.size, B * R * R), dtype=dtype)
         K = np.empty((B, R, R, min(FEW, len(of.X))), dtype=dtype)
-        for s, (table,) in enumerate(of.tables):
-            w, T = dtype(of.w[s][0]), table.astype(dtype)
-            a, b = left @ T, right @ T
+        for s, sums in enumerate(of.sums):
+            w = dtype(of.w[s][0])
+            (a,), (b,) = (half.sums(sums.astype(dtype)) for half in (left, right))
             np.exp(a, out=a)
             np.exp(b, out=b)
             a *= w
@@ -150,23 +199,23 @@ class OfProduct(Plain):
         of, change = self._of, Change(self._of, parents, rows, owner)
         K = of.covariances(parents)
         weighted = K * of.alpha[:, None]
-        by_value = of.by_value(weighted)  # (S, V, M)
+        by_level = of.by_level(weighted)  # (S, V, L)
         mu = of.mean[:, None] + weighted.sum(axis=2)[:, owner]
         flat = np.flatnonzero(of.complete[change.i])
         rho = self._rho[:, change.i[flat]]
-        mu[:, flat] += (rho - 1.0) * by_value[:, owner[flat], change.old[flat]]
-        mu[:, flat] += (1.0 / rho - 1.0) * by_value[:, owner[flat], change.new[flat]]
+        mu[:, flat] += (rho - 1.0) * by_level[:, owner[flat], change.old[flat]]
+        mu[:, flat] += (1.0 / rho - 1.0) * by_level[:, owner[flat], change.new[flat]]
         for j in np.flatnonzero(~of.complete):
             of_j = np.flatnonzero(change.i == j)
-            columns = of.columns(int(j))
+            levels, numbers = of.levels.of(int(j))
             for s in range(of.size):
-                ratio = self._between(int(j), s, change.c[of_j]) / self._between(int(j), s, change.a[of_j])
-                mu[s, of_j] += np.vecdot(ratio - 1.0, by_value[s, owner[of_j], columns])
+                new, old = (self._between(int(j), s, v[of_j], levels) for v in (change.c, change.a))
+                mu[s, of_j] += np.vecdot(new / old - 1.0, by_level[s, owner[of_j], numbers])
 
         def covariances(index: Ints, few: bool) -> Floats:
             m = FEW if few else None
-            ratio = self._F[:, change.new[index], :m]
-            ratio /= self._F[:, change.old[index], :m]
+            ratio = self._factors(change.i[index], change.c[index], m)
+            ratio /= self._factors(change.i[index], change.a[index], m)
             ratio *= K[:, owner[index], :m]
             return ratio
 
@@ -174,13 +223,18 @@ class OfProduct(Plain):
 
     @cached_property
     def _F(self) -> Floats:
-        return np.stack([np.exp(T) for (T,) in self._of.tables])
+        return np.stack([np.exp(sums.tables[0]) for sums in self._of.sums])
 
-    def _between(self, j: int, s: int, values: Ints) -> Floats:
-        """Rows of variable j's table at those values under sample s, (len(values), m_j)."""
-        spectrum = self._of.kernel.spectra[j]
-        table = diffusion(spectrum, float(self._of.hypers[s].scales.log_beta[j]))
-        return np.maximum(table.at(values[:, None], np.arange(spectrum.size)), FLOOR)
+    def _factors(self, i: Ints, values: Ints, first: int | None) -> Floats:
+        out = looked_up(self._of, self._F, i, values, first)
+        wide = self._of.columns.offset[i] < 0
+        out[:, wide] = np.exp(out[:, wide])
+        return out
+
+    def _between(self, j: int, s: int, values: Ints, levels: Ints) -> Floats:
+        """Variable j's table at those values and levels under sample s, (len(values), len(levels))."""
+        table = diffusion(self._of.kernel.spectra[j], float(self._of.hypers[s].scales.log_beta[j]))
+        return np.maximum(table.at(values[:, None], levels), FLOOR)
 
     @cached_property
     def _rho(self) -> Floats:
@@ -201,21 +255,22 @@ class OfOrders(Plain):
         norms = [ensemble.kernel.norms(ensemble.kernel.relevances(h.scales)) for h in ensemble.hypers]
         self._weights = np.stack([w * inverse(norm) for w, norm in zip(ensemble.w, norms, strict=True)])  # c (S, Q)
 
-    def _polynomials(self, s: int, H: Floats) -> list[Floats]:
-        """e_0..e_Q (..., n) of one-hot rows or halves H (..., M) under sample s."""
-        first, *rest = newton([H @ T for T in self._of.tables[s]])
+    @staticmethod
+    def _polynomials(sums: list[Floats]) -> list[Floats]:
+        """e_0..e_Q (..., n) from power sums."""
+        first, *rest = newton(sums)
         return [np.ones_like(first), first, *rest]
 
     def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
         of = self._of
         variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
         left, right = halves(of, starts)
-        B, R, _ = left.shape
+        B, R, _ = starts.left.shape
         mu = np.empty((of.size, B, R, R))
         explained = np.empty((of.size, B * R * R))
         for s, c in enumerate(self._weights):
-            weighted = self._beside(c, self._polynomials(s, left))
-            e = self._polynomials(s, right)
+            weighted = self._beside(c, self._polynomials(left.sums(of.sums[s])))
+            e = self._polynomials(right.sums(of.sums[s]))
             tall = np.concatenate([b * of.alpha[s] for b in weighted], axis=2)
             mu[s] = tall @ np.concatenate(e, axis=2).transpose(0, 2, 1)
             K = sum(b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
@@ -235,26 +290,25 @@ class OfOrders(Plain):
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
         of, change = self._of, Change(self._of, parents, rows, owner)
-        H = np.asarray(of.one_hot(parents))
-        e = [self._polynomials(s, H) for s in range(of.size)]
+        H = dense(of.columns.one_hot(parents))
+        e = [self._polynomials(sums.at(H, parents)) for sums in of.sums]
         K = np.stack([np.einsum("q,qvn->vn", c, es[1:]) for c, es in zip(self._weights, e, strict=True)])
         lower = np.stack([np.stack(es[:-1]) for es in e])  # (S, Q, V, n): e_0..e_{Q-1}
         mu = of.mu(K)[:, owner]
-        by_value = np.stack([of.by_value(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
+        by_level = np.stack([of.by_level(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
         flat = np.flatnonzero(of.complete[change.i])
-        self._add_flat(mu, by_value, change, owner, flat)
+        self._add_flat(mu, by_level, change, owner, flat)
         for j in np.flatnonzero(~of.complete):
             of_j = np.flatnonzero(change.i == j)
+            levels, numbers = of.levels.of(int(j))
             for s in range(of.size):
-                A = self._between(s, int(j))
-                u = A[change.a[of_j]]
-                by = by_value[s][:, owner[of_j], of.columns(int(j))]
-                mu[s, of_j] += np.vecdot(A[change.c[of_j]] - u, self._rest(self._weights[s], u, by))
+                new, u = (self._between(s, int(j), v[of_j], levels) for v in (change.c, change.a))
+                by = by_level[s][:, owner[of_j], numbers]
+                mu[s, of_j] += np.vecdot(new - u, self._rest(self._weights[s], u, by))
 
         def covariances(index: Ints, few: bool) -> Floats:
             m = FEW if few else None
-            u = self._A[:, change.old[index], :m]
-            step = self._A[:, change.new[index], :m]
+            u, step = (looked_up(of, self._A, change.i[index], v[index], m) for v in (change.a, change.c))
             step -= u
             for s in range(of.size):
                 step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :m])
@@ -263,13 +317,13 @@ class OfOrders(Plain):
 
         return Around(of, mu, of.prior_variance(rows), covariances)
 
-    def _add_flat(self, mu: Floats, by_value: Floats, change: Change, owner: Ints, flat: Ints) -> None:
+    def _add_flat(self, mu: Floats, by_level: Floats, change: Change, owner: Ints, flat: Ints) -> None:
         """Complete graphs: only observations that have the old or the new value are nearer or farther than before."""
         i = change.i[flat]
         same, other = self._equal[:, i], self._unequal[:, i]  # (S, N)
         for s, c in enumerate(self._weights):
-            before = by_value[s][:, owner[flat], change.old[flat]]  # (Q, N)
-            after = by_value[s][:, owner[flat], change.new[flat]]
+            before = by_level[s][:, owner[flat], change.old[flat]]  # (Q, N)
+            after = by_level[s][:, owner[flat], change.new[flat]]
             gap = other[s] - same[s]
             mu[s, flat] += gap * self._rest(c, same[s], before) - gap * self._rest(c, other[s], after)
 
@@ -285,14 +339,12 @@ class OfOrders(Plain):
 
     @cached_property
     def _A(self) -> Floats:
-        return np.stack([T[0] for T in self._of.tables])
+        return np.stack([sums.tables[0] for sums in self._of.sums])
 
-    def _between(self, s: int, j: int) -> Floats:
-        """(m_j, m_j) A of variable j between its values under sample s."""
-        of, h = self._of, self._of.hypers[s]
-        values = np.arange(of.kernel.spectra[j].size)
-        rows = of.kernel.quantities(h.scales, lambda i, t: t.columns(values) if i == j else np.zeros((1, 1)))
-        return np.asarray(rows[0][j])
+    def _between(self, s: int, j: int, values: Ints, levels: Ints) -> Floats:
+        """A of variable j at those values and levels under sample s, (len(values), len(levels))."""
+        kernel, scales = self._of.kernel, self._of.hypers[s].scales
+        return kernel.turned(scales, j, kernel.table(scales, j).at(values[:, None], levels))[0]
 
     @cached_property
     def _equal(self) -> Floats:

@@ -16,18 +16,20 @@ Product kernel (the paper's):     K = w_1 prod_i T_i                            
 Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
 
 Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
-it. While searching, `tables` fixes everything, and one-hot rows times tables give covariances of many rows.
+it. While searching, `Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from carbo.graph import Floats, Ints, Spectrum, Table, table
@@ -40,6 +42,8 @@ PRODUCT_FLOOR = 1e-100
 
 DENSE_COLUMNS = 1024
 """One-hot rows wider than this are multiplied as sparse matrices."""
+WIDE = 64
+"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows."""
 
 
 class Scales(NamedTuple):
@@ -75,10 +79,6 @@ class Curve(NamedTuple):
     parts: Callable[[float], Floats]
 
 
-Entries = Callable[[int, Table], Floats]
-"""(variable, its table) -> some of the table's entries."""
-
-
 class Kernel(Protocol):
     """What the sampler and the search need of a kernel."""
 
@@ -102,8 +102,15 @@ class Kernel(Protocol):
     def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
         """The parts after coordinate `at` has moved to theta; `parts` itself may be overwritten."""
 
-    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
-        """Per summed quantity (log product, power sums), `entries` of each variable's table turned into it."""
+    @property
+    def summed(self) -> int:
+        """How many quantities are summed over variables: the log product, or power sums."""
+
+    def table(self, scales: Scales, i: int) -> Table:
+        """Variable i's table."""
+
+    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
+        """Entries of variable i's table turned into each summed quantity."""
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
         """Covariances (N, n) from those quantities summed over variables; may overwrite them."""
@@ -147,26 +154,92 @@ def one_hot(sizes: Ints, rows: Ints) -> Floats | sparse.csr_array:
     return H
 
 
-def tables(kernel: Kernel, scales: Scales, X: Ints) -> list[Floats]:
-    """Per summed quantity T (M, n): H @ T sums it over variables, for rows H and observations X."""
-    return [np.concatenate(q) for q in kernel.quantities(scales, lambda i, t: t.columns(X[:, i]))]
+class Columns:
+    """Which variables have a column for each of their values in one-hot rows; the others are wide."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        sizes = np.array([s.size for s in kernel.spectra], dtype=np.intp)
+        self.narrow, self.wide = np.flatnonzero(sizes <= WIDE), np.flatnonzero(sizes > WIDE)
+        self.sizes = sizes[self.narrow]
+        self.offset = np.full(len(sizes), -1)
+        """(d,) each variable's first column; -1 for wide ones."""
+        self.offset[self.narrow] = np.cumsum(self.sizes) - self.sizes
+
+    def one_hot(self, rows: Ints) -> Floats | sparse.csr_array:
+        """H (N, M)."""
+        return one_hot(self.sizes, rows[:, self.narrow] if len(self.wide) else rows)
 
 
-def diagonal_tables(kernel: Kernel, scales: Scales) -> list[Floats]:
-    """The same (M, 1) for a row's covariance with itself: its prior variance."""
-    return [np.concatenate(q)[:, None] for q in kernel.quantities(scales, lambda _, t: t.diagonal())]
+class Sums:
+    """What `Kernel.combine` takes, for any rows against the observations X (n, d).
+
+    Narrow variables' tables (M, n), one a summed quantity, are stacked: their product with one-hot rows sums them. A
+    wide variable's entries are looked up for the rows at hand, since its table might not fit in memory.
+    """
+
+    def __init__(self, kernel: Kernel, scales: Scales, X: Ints, columns: Columns) -> None:
+        self._kernel, self._scales, self._X = kernel, scales, X
+        each = [kernel.turned(scales, i, kernel.table(scales, i).columns(X[:, i])) for i in columns.narrow.tolist()]
+        self.tables = _stacked(kernel, each, len(X))
+        self._wide = {i: kernel.table(scales, i) for i in columns.wide.tolist()}
+
+    def astype(self, dtype: type[np.floating[Any]]) -> Sums:
+        """The same in another precision."""
+        other = copy.copy(self)
+        other.tables = [T.astype(dtype) for T in self.tables]
+        return other
+
+    def at(self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None) -> list[Floats]:
+        """(..., n) each, of one-hot rows H (..., M) of rows (..., d).
+
+        own (B, d): of rows (B, R, d), what is not their own is left out; H (B, R, M) must leave it out by itself.
+        """
+        sums = [np.asarray(H @ T) for T in self.tables]
+        for i, wide in self._wide.items():
+            entries = wide.at(rows[..., i, None], self._X[:, i])
+            for q, one in enumerate(self._kernel.turned(self._scales, i, entries)):
+                sums[q] += one if own is None else one * own[:, i, None, None]
+        return sums
+
+    def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:
+        """The first quantity of a wide variable's values against the (first) observations, (len(values), n)."""
+        entries = self._wide[i].at(values[:, None], self._X[:first, i])
+        return self._kernel.turned(self._scales, i, entries)[0]
+
+
+class Variances:
+    """The same for rows' covariances with themselves: their prior variances."""
+
+    def __init__(self, kernel: Kernel, scales: Scales, columns: Columns) -> None:
+        self._kernel, self._scales = kernel, scales
+        each = [kernel.turned(scales, i, kernel.table(scales, i).diagonal()[:, None]) for i in columns.narrow.tolist()]
+        self._tables = _stacked(kernel, each, 1)
+        self._wide = [(i, kernel.table(scales, i).diagonal()) for i in columns.wide.tolist()]
+
+    def at(self, H: Any, rows: Ints, w: Floats) -> Floats:
+        """(N,)."""
+        sums = [np.asarray(H @ T) for T in self._tables]
+        for i, diagonal in self._wide:
+            for q, one in enumerate(self._kernel.turned(self._scales, i, diagonal[rows[:, i]])):
+                sums[q] += one[:, None]
+        return self._kernel.combine(sums, self._scales, w)[:, 0]
+
+
+def _stacked(kernel: Kernel, each: list[list[Floats]], n: int) -> list[Floats]:
+    """Per summed quantity, the variables' tables one below another."""
+    return [np.concatenate([turned[q] for turned in each] or [np.zeros((0, n))]) for q in range(kernel.summed)]
 
 
 def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Floats:
     """Covariances between rows (N, d) and observations X (n, d), (N, n)."""
-    H = one_hot(np.array([s.size for s in kernel.spectra]), rows)
-    return kernel.combine([np.asarray(H @ T) for T in tables(kernel, scales, X)], scales, w)
+    columns = Columns(kernel)
+    return kernel.combine(Sums(kernel, scales, X, columns).at(columns.one_hot(rows), rows), scales, w)
 
 
 def diagonal(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Floats:
     """Prior variance of each row, (N,)."""
-    H = one_hot(np.array([s.size for s in kernel.spectra]), rows)
-    return kernel.combine([np.asarray(H @ T) for T in diagonal_tables(kernel, scales)], scales, w)[:, 0]
+    columns = Columns(kernel)
+    return Variances(kernel, scales, columns).at(columns.one_hot(rows), rows, w)
 
 
 def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
@@ -220,9 +293,15 @@ class Product:
     def _rho(s: Spectrum, log_beta: float) -> float:
         return max(unequal(float(s.lam[-1]), s.size, log_beta), FLOOR)
 
-    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
-        factors = [entries(i, diffusion(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
-        return [[np.log(np.maximum(f, FLOOR)) for f in factors]]
+    @property
+    def summed(self) -> int:
+        return 1
+
+    def table(self, scales: Scales, i: int) -> Table:
+        return diffusion(self.spectra[i], scales.log_beta[i])
+
+    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:  # noqa: ARG002
+        return [np.log(np.maximum(entries, FLOOR))]
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
         K = np.exp(sums[0], out=sums[0])
@@ -334,15 +413,23 @@ class Orders:
         assert isinstance(change, Curve)
         return change.parts(theta)
 
-    def quantities(self, scales: Scales, entries: Entries) -> list[list[Floats]]:
-        r = self.relevances(scales)
-        first = [r[i] * entries(i, centred(s, scales.log_beta[i])) for i, s in enumerate(self.spectra)]
-        quantities = [[a**q for a in first] for q in range(1, self.highest + 1)]
+    @property
+    def summed(self) -> int:
+        return self.highest + 2 * int(self.product)
+
+    def table(self, scales: Scales, i: int) -> Table:
+        return centred(self.spectra[i], scales.log_beta[i])
+
+    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
+        r = float(self.relevances(scales)[i])
+        a = r * entries
+        powers = [a]
+        for q in range(2, self.highest + 1):  # numpy's powers above the second are slow where a is large
+            powers.append(powers[-1] * a if self.spectra[i].size > WIDE else a**q)
         if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
-            factors = [_factor(a) / (1.0 + r[i]) for i, a in enumerate(first)]
-            quantities.append([np.log(np.abs(f)) for f in factors])
-            quantities.append([np.where(f < 0, 1.0, 0.0) for f in factors])
-        return quantities
+            factor = _factor(a) / (1.0 + r)
+            powers += [np.log(np.abs(factor)), np.where(factor < 0, 1.0, 0.0)]
+        return powers
 
     def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
         scale = (w * inverse(self.norms(self.relevances(scales)))).astype(sums[0].dtype)

@@ -55,22 +55,22 @@ def minimize(  # noqa: PLR0913
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
         optimizer.tell(*pair)
     callbacks = [callback] if callable(callback) else _listed(() if callback is None else callback)
-    before = len(optimizer)
+    progress = _Progress(optimizer)
     message, success = f"the budget of {budget} evaluations is used up", True
     try:
-        while len(optimizer) - before < budget:
+        while progress.evaluations < budget:
             try:
                 params = optimizer.ask()
             except SpaceExhausted:
                 message = "every permitted point has been evaluated"
                 break
             optimizer.tell(params, _evaluate(fun, params, catch))
-            if any(_stops(one, optimizer, before) for one in callbacks):
+            if any(_stops(one, progress) for one in callbacks):
                 message = "stopped by the callback"
                 break
     except KeyboardInterrupt:
         message, success = "interrupted; the result holds all finished evaluations", False
-    return _result(optimizer, before, message, success)
+    return progress.result(message, success)
 
 
 def _optimizer(
@@ -95,26 +95,38 @@ def _evaluate(fun: Callable[[Params], Any], params: Params, catch: Any) -> Any:
         return None
 
 
-def _stops(callback: Callback, optimizer: Optimizer, before: int) -> bool:
+class _Progress:
+    """A run and its results so far."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer, self._before = optimizer, len(optimizer)
+        self._points: list[Params] = []  # as far as they were needed: a callback asks for them after every evaluation
+
+    @property
+    def evaluations(self) -> int:
+        return len(self._optimizer) - self._before
+
+    def result(self, message: str, success: bool) -> OptimizeResult:
+        optimizer = self._optimizer
+        best = optimizer.best
+        self._points += [optimizer.space.decode(row) for row in optimizer._rows[len(self._points) :]]
+        result = OptimizeResult()
+        result.update(
+            x=best.params if best else None,
+            fun=best.value if best else np.nan,
+            nfev=self.evaluations,
+            x_iters=list(self._points),
+            func_vals=np.array(optimizer._values, dtype=np.float64),
+            success=success and best is not None,
+            message=message if best else f"{message}; no evaluation succeeded",
+            space=optimizer.space,
+            optimizer=optimizer,
+        )
+        return result
+
+
+def _stops(callback: Callback, progress: _Progress) -> bool:
     try:
-        return callback(_result(optimizer, before, "running", True)) is True
+        return callback(progress.result("running", True)) is True
     except StopIteration:
         return True
-
-
-def _result(optimizer: Optimizer, before: int, message: str, success: bool) -> OptimizeResult:
-    best = optimizer.best
-    rows, values = optimizer.history()
-    result = OptimizeResult()
-    result.update(
-        x=best.params if best else None,
-        fun=best.value if best else np.nan,
-        nfev=len(optimizer) - before,
-        x_iters=rows,
-        func_vals=values,
-        success=success and best is not None,
-        message=message if best else f"{message}; no evaluation succeeded",
-        space=optimizer.space,
-        optimizer=optimizer,
-    )
-    return result

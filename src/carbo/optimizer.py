@@ -26,9 +26,10 @@ from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.kernel import Kernel, Orders, Product, Scales
-from carbo.posterior import Model
+from carbo.posterior import Model, Sampling
 from carbo.settings import STANDARD, Settings, preset
 from carbo.space import Params, Space, row_key
+from carbo.subset import Given, Shares, shares, spared
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 from carbo.values import Scale, standardise
@@ -237,29 +238,43 @@ class Optimizer:
         """What the model is to see now, the warp looked at again where that is due."""
         ok = self._succeeded
         X, values = np.array(self._rows, dtype=np.intp)[ok], np.array(self._values)[ok]
-        warping, chain = self._warping, self._chain
+        warping, chain, share = self._warping, self._chain, self._shares(X, values)
         if self.settings.warps:
-            warping, mode = looked(warping, X, values, self._model)
+            warping, mode = looked(warping, X[share.learn], values[share.learn], self._model, len(values))
             if mode is not None and chain is not None:
                 chain = chain._replace(hyper=mode)
         y, scale = standardise(values, warping.multiple)
-        return _View(Data(X, y), scale, warping, chain)
+        return _View(Data(X, y), share, scale, warping, chain)
+
+    def _shares(self, X: Ints, values: Floats) -> Shares:
+        settings = self.settings
+        return shares(self._model.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
+
+    def _fit(
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, sampling: Sampling
+    ) -> tuple[Chain, ens.Ensemble]:
+        """The chain advanced by one draw, and the model that the draw's samples make."""
+        with limited(len(given.learn.y), self.settings.threads):
+            chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
+        return chain, ens.build(model.kernel, spared(hypers, len(given.predict.y)), given.predict)
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
-        data, _, self._warping, self._chain = self._data()
-        self._chain, hypers = chains.draw(self._rng, self._chain, self._model, data, self.settings.sampling)
-        return _Asker(self, ens.build(self._model.kernel, hypers, data), data, self._failures(self._rng))
+        view = self._data()
+        self._warping = view.warping
+        self._chain, model = self._fit(self._rng, view.chain, self._model, view.given, self.settings.sampling)
+        return _Asker(self, model, view.data, self._failures(self._rng))
 
     def _failures(self, rng: np.random.Generator) -> _Failures | None:
         ok = self._succeeded
         if ok.all():
             return None
         y, scale = standardise(1.0 - ok.astype(np.float64))
-        data = Data(np.array(self._rows, dtype=np.intp), y)
+        X = np.array(self._rows, dtype=np.intp)
+        given = self._shares(X, np.array(self._values)).of(Data(X, y))
         sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
-        self._failure_chain, hypers = chains.draw(rng, self._failure_chain, self._failure_model, data, sampling)
-        return _Failures(ens.build(self._failure_model.kernel, hypers, data), scale)
+        self._failure_chain, model = self._fit(rng, self._failure_chain, self._failure_model, given, sampling)
+        return _Failures(model, scale)
 
     def _look(self) -> tuple[ens.Ensemble, Scale]:
         """The model as it stands, without moving the chain or the generator."""
@@ -270,10 +285,10 @@ class Optimizer:
             return self._view[1], self._view[2]
         rng = copy.deepcopy(self._rng)
         with limited(len(self._rows), self.settings.threads):
-            data, scale, _, chain = self._data()
-            _, hypers = chains.draw(rng, chain, self._model, data, self.settings.sampling)
-        self._view = key, ens.build(self._model.kernel, hypers, data), scale
-        return self._view[1], scale
+            view = self._data()
+            _, model = self._fit(rng, view.chain, self._model, view.given, self.settings.sampling)
+        self._view = key, model, view.scale
+        return model, view.scale
 
     @overload
     def predict(self, params: Mapping[str, Any]) -> tuple[float, float]: ...
@@ -304,12 +319,16 @@ class Optimizer:
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each value given all others, noise included, averaged over the samples.
 
-        In the order told, failures left out. The hyperparameters are those of all values.
+        In the order told, failures left out; NaN for values that predictions are not made from, which there are when
+        observations are very many. The hyperparameters are those of all values.
         """
         model, scale = self._look()
-        told = np.argsort(ens.telling(self._data().data))
+        view = self._data()
+        told = np.argsort(ens.telling(view.given.predict))
         mean, variance = model.left_out()
-        return scale.back(mean[:, told], np.sqrt(variance[:, told]))
+        means, sds = (np.full(len(view.data.y), np.nan) for _ in range(2))
+        means[view.share.predict], sds[view.share.predict] = scale.back(mean[:, told], np.sqrt(variance[:, told]))
+        return means, sds
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
@@ -371,9 +390,14 @@ class _View(NamedTuple):
     """Data as the model sees them, how they became so, and the chain that goes on from there."""
 
     data: Data
+    share: Shares
     scale: Scale
     warping: Warping
     chain: Chain | None
+
+    @property
+    def given(self) -> Given:
+        return self.share.of(self.data)
 
 
 class _Failures(NamedTuple):

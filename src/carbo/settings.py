@@ -40,6 +40,9 @@ class Settings:
                     that is possible (kernel "orders" without product_term, priors of level "standard"), by
                     Hamiltonian trajectories of at most `leapfrogs` steps, and "slice" elsewhere
     samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
+    learn_from, predict_from    most observations that the kernel's parameters are learned from, and that predictions
+                    are made from; where there are more, those nearest to the best and a random rest (`carbo.subset`).
+                    None: all of them
     acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
                     samples' means and standard deviations at N points, standardised; small means are good
@@ -68,6 +71,8 @@ class Settings:
     leapfrogs: int = 10
     samples: int = 10
     burn_in: int = 100
+    learn_from: int | None = 400
+    predict_from: int | None = 2_000
     slice_width: float = 1.0
     doublings: int = 10
     acquisition: Acquisition | Callable[..., Any] = "ei"
@@ -99,8 +104,9 @@ class Settings:
                  "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
-        if self.threads is not None:
-            object.__setattr__(self, "threads", _whole("threads", self.threads, 1))
+        for key in ("threads", "learn_from", "predict_from"):
+            if getattr(self, key) is not None:
+                object.__setattr__(self, key, _whole(key, getattr(self, key), 1))
         self._check_others()
 
     def _check_others(self) -> None:
@@ -182,6 +188,8 @@ PAPER = Settings(
     sampler="slice",
     graph_scale="published",
     priors=Priors(),
+    learn_from=None,
+    predict_from=None,
     reference="observed",
     leaps=False,
     random_starts=20_000,

@@ -418,11 +418,11 @@ def _edges(graph: Graph, leaps: bool) -> tuple[Ints, Ints]:
         source, target = np.nonzero(graph.weights > 0)
         return np.bincount(source, minlength=k), target
     reach = k // 2 if graph.kind == "cycle" else k - 1
-    lengths = [2**j for j in range(reach.bit_length())] if leaps else [1]
-    a = np.concatenate([np.arange(k if graph.kind == "cycle" else k - length) for length in lengths])
-    b = (
-        np.concatenate([np.arange(length, length + (k if graph.kind == "cycle" else k - length)) for length in lengths])
-        % k
-    )
-    edges = np.unique(np.concatenate([np.stack([a, b], axis=1), np.stack([b, a], axis=1)]), axis=0)
-    return np.bincount(edges[:, 0], minlength=k), edges[:, 1]
+    lengths = np.array([2**j for j in range(reach.bit_length())] if leaps else [1])
+    target = np.arange(k)[:, None] + np.concatenate([-lengths[::-1], lengths])
+    if graph.kind == "path":
+        inside = (target >= 0) & (target < k)
+        return np.count_nonzero(inside, axis=1), target[inside]
+    target = np.sort(target % k, axis=1)
+    first = np.concatenate([np.ones((k, 1), dtype=bool), np.diff(target, axis=1) > 0], axis=1)  # two ways may meet
+    return np.count_nonzero(first, axis=1), target[first]

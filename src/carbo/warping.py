@@ -32,14 +32,20 @@ class Warping(NamedTuple):
     due: int = FEWEST
 
 
-def looked(now: Warping, X: Ints, values: Floats, model: Model) -> tuple[Warping, Hyper | None]:
-    """The warp to go on with, and where it is a new one, the mode of the posterior under it."""
-    if len(values) < now.due:
+def looked(
+    now: Warping, X: Ints, values: Floats, model: Model, observations: int | None = None
+) -> tuple[Warping, Hyper | None]:
+    """The warp to go on with, and where it is a new one, the mode of the posterior under it.
+
+    observations: how many there are in all, where X and values are only some of them.
+    """
+    count = len(values) if observations is None else observations
+    if count < now.due:
         return now, None
     modes = [_mode(X, values, model, multiple) for multiple in MULTIPLES]
     scores = [score - MARGIN * (multiple is not None) for (score, _), multiple in zip(modes, MULTIPLES, strict=True)]
     best = max(range(len(MULTIPLES)), key=lambda k: scores[k])
-    later = Warping(MULTIPLES[best], int(GROWTH * len(values)) + 1)
+    later = Warping(MULTIPLES[best], int(GROWTH * count) + 1)
     return later, None if later.multiple == now.multiple else modes[best][1]
 
 

@@ -85,7 +85,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     """Seconds and units of one warm suggestion, by stage."""
     import numpy as np
 
-    from carbo import chain, ensemble, suggest
+    from carbo import chain, ensemble, subset, suggest
     from carbo.optimizer import Optimizer
     from carbo.space import Space
     from carbo.variables import Categorical
@@ -99,17 +99,18 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     optimizer.ask()  # burns in
     for params in optimizer.pending:
         optimizer.forget(params)
-    data = optimizer._data().data
-    incumbent = data.X[int(np.argmin(data.y))]
+    view = optimizer._data()
+    given, incumbent = view.given, view.data.X[int(np.argmin(view.data.y))]
     unit, sampling, search = [], [], []
     for _ in range(repeats):
         unit.append(cholesky_unit())
         begin = time.perf_counter()
         optimizer._chain, hypers = chain.draw(
-            optimizer._rng, optimizer._chain, optimizer._model, data, optimizer.settings.sampling
+            optimizer._rng, optimizer._chain, optimizer._model, given.learn, optimizer.settings.sampling
         )
         middle = time.perf_counter()
-        model = ensemble.build(optimizer._model.kernel, hypers, data)
+        hypers = subset.spared(hypers, len(given.predict.y))
+        model = ensemble.build(optimizer._model.kernel, hypers, given.predict)
         question = suggest.Question(space, optimizer.settings, model, optimizer._excluded(), incumbent, None)
         suggest.propose(optimizer._rng, question)
         sampling.append(middle - begin)
@@ -160,26 +161,20 @@ def trail(rng: Any, function: Callable[[Any], Any], point: Point) -> Any:
     return rows
 
 
-def cholesky_unit(repeats: int = 50) -> float:
-    """Seconds of one dpotrf at n = 250, the median of some."""
+def cholesky_unit(repeats: int = 50, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of one dpotrf at n = 250 by that clock, the median of some."""
     import numpy as np
     from scipy.linalg import lapack
 
     rng = np.random.default_rng(0)
     A = rng.normal(size=(250, 250))
     C = np.asfortranarray(A @ A.T + 250 * np.eye(250))
-    return _median_seconds(lambda buffer: lapack.dpotrf(buffer, lower=1, clean=0, overwrite_a=1), C, repeats)
-
-
-def _median_seconds(act: Callable[[Any], Any], matrix: Any, repeats: int) -> float:
-    import numpy as np
-
     times = []
     for _ in range(repeats):
-        buffer = matrix.copy(order="F")
-        begin = time.perf_counter()
-        act(buffer)
-        times.append(time.perf_counter() - begin)
+        buffer = C.copy(order="F")
+        begin = clock()
+        lapack.dpotrf(buffer, lower=1, clean=0, overwrite_a=1)
+        times.append(clock() - begin)
     return float(np.median(times))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carbo.cli import bench_run, bench_tables
@@ -19,6 +20,7 @@ def add(commands: Commands) -> None:
     bench = commands.add_parser("bench", help="measure carbo")
     what = bench.add_subparsers(title="measurements", required=True, metavar="WHAT")
     _add_speed(what)
+    _add_growth(what)
     bench_run.add(what)
     bench_tables.add(what)
 
@@ -45,4 +47,44 @@ def _speed(arguments: argparse.Namespace) -> int:
     points = (speed.LARGE,) if arguments.large else speed.POINTS
     report = speed.run(arguments.preset, arguments.threads, arguments.repeats, arguments.data, points)
     print(json.dumps(report, indent=2))
+    return 0
+
+
+def _add_growth(what: Commands) -> None:
+    growth = what.add_parser(
+        "growth",
+        help="how the cost of a suggestion grows",
+        description="Measures one suggestion along four axes: observations, binary variables, values of a category, "
+        "levels of an integer. Processor seconds, units of one Cholesky factorisation and peak memory are appended to "
+        "a file, a line for each point; with --plot they are drawn.",
+        epilog="examples:\n"
+        "  carbo bench growth --axis variables                   one axis\n"
+        "  carbo bench growth --axis none --plot growth.png      draw what was measured before\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    growth.add_argument("--axis", choices=("all", "none", "observations", "variables", "category", "levels"),
+                        default="all", help="what grows (default all)")  # fmt: skip
+    growth.add_argument("--most", type=count, metavar="N", help="no point beyond N on its axis")
+    growth.add_argument("--preset", choices=sorted(PRESETS), default="default", help="settings (default: default)")
+    growth.add_argument("--repeats", type=count, default=3, help="warm suggestions measured a point (default 3)")
+    growth.add_argument("--out", type=Path, default=Path("results/growth.jsonl"), metavar="FILE",
+                        help="where records are added (default results/growth.jsonl)")  # fmt: skip
+    growth.add_argument("--plot", type=Path, metavar="FILE", help="draw the newest record of each point")
+    growth.set_defaults(run=_growth)
+
+
+def _growth(arguments: argparse.Namespace) -> int:
+    from carbo.bench import growth
+
+    axes = {"all": tuple(growth.AXES), "none": ()}.get(arguments.axis, (arguments.axis,))
+    points = [p for axis in axes for p in growth.AXES[axis] if p.at <= (arguments.most or p.at)]
+    for record in growth.run(points, arguments.preset, arguments.repeats):
+        growth.append(arguments.out, record)
+        seconds, most = record["seconds"], record["megabytes"]["peak"]
+        print(f"{record['name']}: {seconds['total']:.2f} s ({record['units']['total']:,.0f} units), "
+              f"the first {seconds['first']:.1f} s; {'?' if most is None else round(most)} MB", flush=True)  # fmt: skip
+    if arguments.plot is not None:
+        from carbo.bench.growth_figure import draw
+
+        print(f"written: {draw(growth.read(arguments.out), arguments.plot)}")
     return 0

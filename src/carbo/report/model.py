@@ -76,5 +76,5 @@ def _checks(study: optuna.Study, numbers: list[int], means: Floats, sds: Floats)
     return tuple(
         Check(number, found.value, sign * mean, sd)
         for number, found, mean, sd in known
-        if found is not None and np.isfinite(found.value)
+        if found is not None and np.isfinite(found.value) and np.isfinite(mean)
     )

@@ -17,6 +17,8 @@ from carbo.space import Space
 
 NEWER: dict[str, Any] = {"warp": "none", "patience": 0}
 """Settings that the first records do not name, with the value that makes suggestions as they were then."""
+LIMITS, LONGEST = ("learn_from", "predict_from"), 400
+"""Settings that change nothing where there are fewer evaluations; and more than any problem's budget."""
 
 
 class Carbo:
@@ -41,8 +43,13 @@ def _method(name: str, title: str, settings: Settings) -> Method:
 
 def recorded(settings: Settings) -> dict[str, Any]:
     """The settings as records hold them: what is newer than the first records is left out where it changes nothing."""
-    values = settings.to_dict()
-    return {key: value for key, value in values.items() if key not in NEWER or value != NEWER[key]}
+
+    def matters(key: str, value: Any) -> bool:
+        if key in LIMITS:
+            return value is not None and value < LONGEST
+        return key not in NEWER or value != NEWER[key]
+
+    return {key: value for key, value in settings.to_dict().items() if matters(key, value)}
 
 
 def variant(name: str) -> Method:
