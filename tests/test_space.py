@@ -25,7 +25,7 @@ from scipy.stats import chi2
 
 from carbo.errors import SpaceError
 from carbo.graph import Ints, spectrum
-from carbo.space import Params, Space, row_key, row_keys
+from carbo.space import Params, RowSet, Space, row_key, row_keys
 from carbo.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
 
 FALSE_ALARM = 1e-6
@@ -359,6 +359,23 @@ def test_row_keys_tell_rows_apart_whatever_their_integer_type() -> None:
     rows = Space({"a": Integer(0, 9), "b": Integer(0, 9)}).all_rows()
     assert len(set(row_keys(rows))) == 100
     assert row_keys(rows.astype(np.int8)) == [row_key(row) for row in rows] == [row_key(r) for r in rows.tolist()]
+
+
+@pytest.mark.parametrize("colliding", [False, True])
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 40), sizes=st.lists(st.sampled_from([1, 2, 3, 99_999]), min_size=1))
+@ANY_SPEED
+def test_a_set_of_rows_is_one_of_keys(colliding: bool, seed: int, n: int, sizes: list[int]) -> None:
+    """Even where different rows have the same digest."""
+    each, k = rng(seed), np.array(sizes, dtype=np.intp)
+    inside, asked = each.integers(0, k, size=(n, len(k))), each.integers(0, k, size=(300, len(k)))
+    asked[: n // 2] = inside[: n // 2]
+    keys = set(row_keys(inside))
+    found = RowSet(keys, k)
+    if colliding:
+        found._factors[:] = 1.0
+        found._digests = np.unique(found._digest(inside))
+    np.testing.assert_array_equal(found.contains(asked), [key in keys for key in row_keys(asked)])
+    assert found.contains(asked[:0]).shape == (0,)
 
 
 # ---------------------------------------------------------------- neighbours

@@ -17,7 +17,7 @@ from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
 from carbo.search import Found
 from carbo.settings import Settings
-from carbo.space import ENUMERABLE, Bools, Space, row_keys
+from carbo.space import ENUMERABLE, Bools, RowSet, Space, row_keys
 
 HALVES = 50
 """Half rows on each side of a block of recombined random starts."""
@@ -39,15 +39,19 @@ class Question(NamedTuple):
     penalty: Callable[[Ints], Floats] | None
     near: bool = False
 
-    def permitted(self, rows: Ints) -> Bools:
-        fresh = np.array([key not in self.excluded for key in row_keys(rows)], dtype=bool)
+    def permitted(self, rows: Ints, excluded: RowSet | None = None) -> Bools:
+        fresh = ~(excluded or RowSet(self.excluded, self.space.sizes)).contains(rows)
         if self.space.constraint is not None and fresh.any():
             fresh[fresh] = self.space.feasible(rows[fresh])
         return fresh
 
     @property
     def domain(self) -> search.Domain:
-        return search.Domain(lambda rows: self.space.neighbours_many(rows, self.settings.leaps), self.permitted)
+        excluded = RowSet(self.excluded, self.space.sizes)
+        return search.Domain(
+            lambda rows: self.space.neighbours_many(rows, self.settings.leaps),
+            lambda rows: self.permitted(rows, excluded),
+        )
 
 
 def propose(rng: np.random.Generator, question: Question) -> Ints:
