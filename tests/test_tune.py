@@ -512,9 +512,15 @@ def test_a_server_that_is_about_to_start_is_waited_for_and_no_other(monkeypatch:
     answers[:] = [StudyError("password authentication failed"), 7]
     with pytest.raises(StudyError, match="password"):
         patience_module.when_ready(start)
-    monkeypatch.setattr(patience_module, "START", 0.0)
+    monkeypatch.setattr(patience_module, "AWAY", 0.0)
     answers[:] = [StudyError("Connection refused")] * 9
     with pytest.raises(StudyError, match="refused"):
+        patience_module.when_ready(start)
+    answers[:] = [StudyError("the database system is not yet accepting connections"), 7]
+    assert patience_module.when_ready(start) == 7
+    monkeypatch.setattr(patience_module, "START", 0.0)
+    answers[:] = [StudyError("the database system is not yet accepting connections")] * 9
+    with pytest.raises(StudyError, match="not yet accepting"):
         patience_module.when_ready(start)
 
 
@@ -573,7 +579,7 @@ def test_no_password_is_ever_shown(url: str, shown: str) -> None:
 def test_a_database_that_is_not_there_is_one_line_without_its_password(
     tmp_path: Path, url: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience_module, "START", 0.0)
+    monkeypatch.setattr(patience_module, "AWAY", 0.0)
     with pytest.raises(StudyError) as refused:
         open_session(load(write(tmp_path, VALUE), storage=url))
     assert said in str(refused.value)
