@@ -172,9 +172,12 @@ def test_the_tuner_evaluates_the_study(tmp_path: Path) -> None:
         shutil.copy(GCC_FLAGS / file, tmp_path)
     text = (GCC_FLAGS / "study.toml").read_text(encoding="utf-8").replace('"instructions"', '"size"')
     (tmp_path / "study.toml").write_text(text.replace('"python3"', json.dumps(sys.executable)))
-    done = run(
-        sys.executable, "-m", "carbo", "tune", "study.toml", "--budget", "1", "--workers", "1", "--json", cwd=tmp_path
-    )
+    carbo = sys.executable, "-m", "carbo"
+    done = run(*carbo, "tune", "study.toml", "--budget", "4", "--workers", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    best = json.loads(done.stdout)["best"]
-    assert (best["params"]["level"], best["value"]) == ("-O3", number("size", "-O3"))
+    rows = json.loads(run(*carbo, "trials", "study.toml", "--json", cwd=tmp_path).stdout)
+    assert len(rows) == 4
+    assert (rows[0]["params"]["level"], rows[0]["value"]) == ("-O3", number("size", "-O3"))
+    for row in rows:
+        assert row["params"]["inline_auto"] <= row["params"]["inline_single"]
+        assert row["value"] or "wrong result" in row["reason"]

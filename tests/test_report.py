@@ -655,6 +655,26 @@ def test_an_axis_of_trials_has_whole_ticks_among_them(first: int, more: int) -> 
     assert 0 < axis.place(first) <= axis.place(first + more) < 100
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (31.2e6, 44e6, ("30M", "35M", "40M", "45M")),
+        (-2e9, 3.9e9, (f"{MINUS}2G", "0", "2G", "4G")),
+        (0.0, 900_000.0, ("0", "200,000", "400,000", "600,000", "800,000", "1,000,000")),
+        (31_787_000.0, 31_787_900.0, ("31.787M", "31.7872M", "31.7874M", "31.7876M", "31.7878M", "31.788M")),
+    ],
+)
+def test_large_numbers_on_an_axis_are_in_millions_and_more(low: float, high: float, labels: tuple[str, ...]) -> None:
+    assert linear(low, high, 5).labels == labels
+
+
+def test_labels_side_by_side_are_left_out_evenly_where_they_would_touch() -> None:
+    axis = linear(31_787_000.0, 31_787_900.0, 5)
+    assert axis.thinned(60) == axis
+    assert axis.thinned(32).labels == ("31.787M", "31.7874M", "31.7878M")
+    assert axis.thinned(1).labels == ("31.787M",)
+
+
 def test_an_axis_of_seconds_goes_by_powers_of_ten() -> None:
     axis = logarithmic(0.02, 47.0)
     assert axis.labels == ("10 ms", "100 ms", "1 s", "10 s", "100 s")

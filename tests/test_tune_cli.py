@@ -163,8 +163,21 @@ def test_a_command_that_never_gives_a_number_is_one_line_and_exit_code_2(
     path = write(tmp_path, "echo hello\n", "budget = 9\ngive_up = 1")
     assert cli.main(["tune", str(path)]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("carbo: study 'study': expected some evaluations to succeed, got 1 failures out of 1")
+    assert last.startswith("carbo: study 'study': expected some evaluations to succeed, got none of 1: the last failed")
     assert "expected a number in the output, got 'hello'; try it by hand: /bin/sh run.sh" in last
+
+
+def test_a_budget_of_failures_alone_is_exit_code_2_each_time_unless_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "echo nan\n", "budget = 2")
+    for _ in range(2):
+        assert cli.main(["tune", str(path)]) == 2
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert "got none of 2: the last failed with: expected a finite value, got nan" in last
+    path.write_text(path.read_text().replace("budget = 2", "budget = 3\ngive_up = 0"))
+    assert cli.main(["tune", str(path)]) == 0
+    assert "no evaluation has succeeded" in capsys.readouterr().out
 
 
 def test_a_file_that_is_missing_or_not_text_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

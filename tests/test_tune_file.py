@@ -19,7 +19,7 @@ from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import check_program, shown
 from carbo.tune.study_file import STUDY_KEYS, StudyFile, loads
 from carbo.tune.table import locate
-from carbo.tune.text import clock, duration, settings
+from carbo.tune.text import clock, duration, number, settings
 
 HERE = Path("study.toml")
 FULL = """
@@ -477,6 +477,8 @@ def test_durations(given: Any, seconds: float | None) -> None:
 
 def test_times_and_settings_are_written_for_people() -> None:
     assert [clock(s) for s in (0.004, 1.5, 12.4, 65, 3700)] == ["0.004 s", "1.5 s", "12 s", "1 min 05 s", "1 h 01 min"]
+    numbers = (33_860_474.0, -0.0, 1 / 3, 1e-7, 12_345_678.9, 1e300, None)
+    assert [number(v) for v in numbers] == ["33860474", "0", "0.333333", "1e-07", "1.23457e+07", "1e+300", "-"]
     assert (
         settings({"a": True, "b": "x y", "c": "", "d": "\x1b[2J", "e": 0.5}) == r"a=true b='x y' c='' d='\x1b[2J' e=0.5"
     )

@@ -16,6 +16,9 @@ import numpy as np
 from carbo.report.figures import figure
 
 LARGEST = sys.float_info.max
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+"""Units of labels that would be long, below TOO_LARGE."""
+TOO_LARGE = 1e15
 ROBUST = 10
 """Values from which on a few that are far off may be cut."""
 FAR = 3.0
@@ -40,6 +43,12 @@ class Axis(NamedTuple):
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    def thinned(self, room: int) -> Axis:
+        """With as many of the ticks, evenly, as their labels side by side leave room for, in characters."""
+        steps = range(1, len(self.ticks) + 1)
+        every = next((n for n in steps if sum(len(label) + 2 for label in self.labels[::n]) <= room), len(self.ticks))
+        return self._replace(ticks=self.ticks[::every], labels=self.labels[::every])
+
 
 def linear(low: float, high: float, most: int = 6) -> Axis:
     """From at most `low` to at least `high`, both at a tick."""
@@ -51,7 +60,8 @@ def linear(low: float, high: float, most: int = 6) -> Axis:
     ticks = tuple((first + k) * step for k in range(last - first + 1))
     if not all(map(math.isfinite, ticks)) or any(a >= b for a, b in pairwise(ticks)):  # where floats end, or are sparse
         return Axis(low, high, (low, high), (figure(low, 3), figure(high, 3)))
-    labels = tuple(_label(tick, step) for tick in ticks)
+    unit, letter = next(((u, letter) for u, letter in UNITS if u <= max(-low, high) < TOO_LARGE), (1.0, ""))
+    labels = tuple(_label(tick / unit, step / unit) + (letter if tick else "") for tick in ticks)
     return Axis(min(low, ticks[0]), max(high, ticks[-1]), ticks, labels)  # a division may have rounded to the tick
 
 

@@ -20,6 +20,8 @@ SHAPES = {
     "down": "M-4.5,-3L0,5L4.5,-3Z",
     "diamond": "M0,-4.5L4.5,0L0,4.5L-4.5,0Z",
 }
+ROOM = 32
+"""Characters that labels may take up below a chart on a phone."""
 SHORTEST = 1e-6
 """Seconds that are drawn for less."""
 
@@ -56,7 +58,7 @@ def _frame(chart: Chart, *marks: Markup) -> Markup:
         for tick, label in zip(chart.y.ticks, chart.y.labels, strict=True)
     ]
     horizontal = [
-        tag("text", label, x=_at(chart.x.place(tick)), y="100%", dy=below, class_="middle")
+        tag("text", label, x=_at(chart.x.place(tick)), y="100%", dy=below, class_=_anchor(chart.x.place(tick), label))
         for tick, label in zip(chart.x.ticks, chart.x.labels, strict=True)
     ]
     unit = tag("text", chart.unit, x="100%", y="100%", dy=below + 18, class_="end unit")
@@ -74,6 +76,11 @@ def _frame(chart: Chart, *marks: Markup) -> Markup:
     )
     gutter = max(map(len, chart.y.labels)) + 2
     return tag("div", drawn, class_=f"chart {chart.name}" + (" rug" if chart.rug else ""), style=f"--gutter:{gutter}ch")
+
+
+def _anchor(place: float, label: str) -> str:
+    """A long label at the right end would leave the page of a phone."""
+    return "end" if place > 99 and len(label) > 4 else "middle"
 
 
 def _rule(height: float) -> Markup:
@@ -167,7 +174,7 @@ def predictions(checks: Sequence[Check], direction: str, best: int | None) -> tu
     axis = linear(min(low, *predicted), max(high, *predicted), most=5)
     shown = [check for check in checks if axis.holds(check.observed) and axis.holds(check.predicted)]
     told = f"{len(shown)} evaluations; on the diagonal, prediction and observation agree."
-    chart = Chart("predictions", "Predicted against observed", told, axis, axis, "observed")
+    chart = Chart("predictions", "Predicted against observed", told, axis.thinned(ROOM), axis, "observed")
     marks: list[Any] = [_line((0, 0), (100, 100), "diagonal")]
     for check in shown:
         x = axis.place(check.observed)

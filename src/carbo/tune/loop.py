@@ -69,6 +69,8 @@ class Tuner:
     def run(self, watch: Callable[[], None], every: float = 0.5) -> str:
         """Work until the end, calling `watch` from this thread now and then. Returns why it ended.
 
+        StudyError when nothing has succeeded by then, or by the time that the study file sets for giving up.
+
         An exception here, such as KeyboardInterrupt, ends all runs, hands their points back and goes on. A second one
         meanwhile goes on at once: the threads are left behind, and end with the process as by kill -9.
         """
@@ -92,6 +94,7 @@ class Tuner:
                     thread.join()
         if self._error is not None:
             raise self._explained(self._error)
+        self._check_success()
         return self._desk.over or "stopped"
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
@@ -177,16 +180,18 @@ class Tuner:
     def _check_hope(self) -> None:
         """StudyError when the first evaluations all failed: then it is the command, not the settings."""
         give_up, mine = self._session.file.plan.give_up, list(self._mine)
-        if not give_up or len(mine) < give_up or any(row.standing == "done" for row in mine):
-            return
-        rows = self._patiently(self.snapshot).rows
-        if best(rows, "minimize") is None:
-            raise StudyError(self._all_failed(count(rows), mine[-1]))
+        if len(mine) >= give_up and not any(row.standing == "done" for row in mine):
+            self._check_success()
 
-    def _all_failed(self, failures: int, last: Record) -> str:
-        file = self._session.file
-        return plain(
-            f"study {file.name!r}: expected some evaluations to succeed, got {failures} failures out of {failures}, "
-            f"the last because: {last.reason}; try it by hand: "
+    def _check_success(self) -> None:
+        """StudyError when evaluations have failed, none has succeeded, and the file does not say to go on."""
+        file, rows = self._session.file, self._patiently(self.snapshot).rows
+        failed = [row for row in rows if row.standing == "failed"]
+        if not file.plan.give_up or not failed or best(rows, file.direction) is not None:
+            return
+        last = failed[-1]
+        raise StudyError(plain(
+            f"study {file.name!r}: expected some evaluations to succeed, got none of {len(failed)}: "
+            f"the last failed with: {last.reason}; try it by hand: "
             f"{shown(file.command, file.flags, last.params, last.number)} (give_up = 0 in [study] goes on all the same)"
-        )
+        ))  # fmt: skip

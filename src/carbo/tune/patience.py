@@ -19,20 +19,24 @@ FIRST_PAUSE, SILENCE, LONGEST_PAUSE = 0.1, 0.4, 5.0
 """Seconds between attempts at first, from when on something is said about them, and at most."""
 HOPELESS = ("malformed", "not a database", "no such table", "does not exist")
 """What is said of a database that waiting will not mend."""
-START = 10.0
-"""Seconds that a server which is about to start is waited for at the beginning."""
-STARTING = ("starting up", "shutting down", "not yet accepting", "recovery mode", "refused", "server closed")
-"""What is said of a server that may be about to start."""
+START, AWAY = 120.0, 10.0
+"""Seconds that a server is waited for at the beginning while it says that it is starting, and while it says nothing."""
+STARTING = ("starting up", "shutting down", "not yet accepting", "recovery mode")
+SILENT = ("refused", "server closed", "terminating connection", "reset by peer")
+"""What is said of a server that is starting, and of one that may be about to."""
 
 
 def when_ready(open_it: Callable[[], T]) -> T:
     """What `open_it` returns, once the server has started; its StudyError where that takes too long, or is no help."""
-    deadline = time.monotonic() + START
+    began = heard = time.monotonic()
     while True:
         try:
             return open_it()
         except StudyError as error:
-            if time.monotonic() > deadline or not any(sign in str(error) for sign in STARTING):
+            now, said = time.monotonic(), str(error)
+            starting = any(sign in said for sign in STARTING)
+            heard = now if starting else heard
+            if now - began > START or not (starting or (any(sign in said for sign in SILENT) and now - heard < AWAY)):
                 raise
         time.sleep(FIRST_PAUSE)
 

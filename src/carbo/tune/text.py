@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+WHOLE = 1e12
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -38,8 +39,10 @@ def clock(seconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """A value for people, without digits that say nothing."""
-    return "-" if value is None else f"{value:.6g}"
+    """A value for people, without digits that say nothing; whole numbers in full up to WHOLE."""
+    if value is None:
+        return "-"
+    return f"{value + 0.0:.0f}" if float(value).is_integer() and abs(value) < WHOLE else f"{value:.6g}"
 
 
 def spelled(value: Any) -> str:
