@@ -678,6 +678,6 @@ def test_the_same_seed_gives_the_same_study(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_eight_workers_killed_at_random_on_one_file(tmp_path: Path, seed: int) -> None:
-    path = write(tmp_path, SLOW_VALUE, "budget = 200\nworkers = 2")
+    path = write(tmp_path, SLOW_VALUE, "budget = 200")
     deaths = killed_at_random(path, seed, None, None)
     checked(path, None, 200, repeated=2 * deaths)

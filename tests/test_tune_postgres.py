@@ -9,7 +9,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -21,7 +20,6 @@ import pytest
 
 from carbo import cli
 from carbo.tune.desk import Desk
-from carbo.tune.loop import Tuner
 from carbo.tune.opened import open_study
 from carbo.tune.patience import Patience
 from carbo.tune.records import RUN
@@ -29,7 +27,7 @@ from carbo.tune.session import open_session
 from carbo.tune.storage import close, open_storage, quiet
 from carbo.tune.study_file import load
 from tests.tuning import SLOW_VALUE as VALUE
-from tests.tuning import checked, ended, killed_at_random, log, start, until, write
+from tests.tuning import checked, ended, killed_at_random, log, start, write
 
 PASSWORD = "s3cret{}word"
 """With braces, which Optuna takes for a template's."""
@@ -161,32 +159,12 @@ def test_two_tuners_share_a_budget_and_never_a_point(
     assert "me:***@127.0.0.1" in err
 
 
-def test_a_server_that_is_restarted_in_the_middle_costs_nothing(server: Server, tmp_path: Path, url: str) -> None:
-    path = write(tmp_path, VALUE, "budget = 14\nworkers = 2")
-    said: list[str] = []
-    restarted = threading.Event()
-
-    def watch() -> None:
-        if not restarted.is_set() and sum(log(tmp_path).values()) >= 5:
-            restarted.set()
-            server.restart()
-
-    with contextlib.closing(open_session(load(path, storage=url))) as session:
-        assert Tuner(session, said.append).run(watch, every=0.02) == "the budget is used up"
-    assert restarted.is_set()
-    checked(path, url, 14)
-    assert max(log(tmp_path).values()) == 1
-
-
-def test_what_a_killed_tuner_leaves_is_done_by_another(tmp_path: Path, url: str) -> None:
-    path = write(tmp_path, VALUE.replace("sleep 0.05", 'touch "up-$$"\nsleep 0.3'), "budget = 16\nworkers = 2")
-    first, second = (start(["tune", "study.toml", "--storage", url], tmp_path) for _ in range(2))
-    until(lambda: sum(log(tmp_path).values()) >= 4)
-    first.send_signal(signal.SIGKILL)
-    printed = ended(second)
-    ended(first)
-    assert second.returncode == 0, printed
-    checked(path, url, 16, repeated=2)
+def test_eight_workers_200_evaluations_kills_and_a_restart_nothing_twice_and_nothing_lost(
+    server: Server, tmp_path: Path, url: str
+) -> None:
+    path = write(tmp_path, VALUE, "budget = 200")
+    deaths = killed_at_random(path, 0, url, server.restart, tuners=2, kills=2)
+    checked(path, url, 200, repeated=4 * deaths)
 
 
 def test_a_stopped_heartbeat_is_noticed_by_the_servers_clock(server: Server, tmp_path: Path, url: str) -> None:
@@ -226,5 +204,5 @@ def test_an_empty_database_and_an_unknown_study_are_one_line(url: str, capsys: p
 def test_eight_workers_killed_at_random_on_a_server_that_restarts(
     server: Server, tmp_path: Path, url: str, seed: int
 ) -> None:
-    deaths = killed_at_random(write(tmp_path, VALUE, "budget = 200\nworkers = 2"), seed, url, server.restart)
+    deaths = killed_at_random(write(tmp_path, VALUE, "budget = 200"), seed, url, server.restart)
     checked(tmp_path / "study.toml", url, 200, repeated=2 * deaths)

@@ -125,24 +125,26 @@ def checked(path: Path, url: str | None, budget: int, repeated: int = 0) -> None
     assert sum(written.values()) <= budget + repeated
 
 
-def killed_at_random(path: Path, seed: int, url: str | None, restart: Callable[[], None] | None) -> int:
-    """Four tuners of two workers each, killed and replaced at random moments, to the end; returns how many died.
+def killed_at_random(
+    path: Path, seed: int, url: str | None, restart: Callable[[], None] | None, tuners: int = 4, kills: int = 5
+) -> int:
+    """Tuners that share eight workers, killed and replaced at random moments, to the end; returns how many died.
 
     restart: restarts the database, once, in the middle.
     """
     chance, folder = random.Random(seed), path.parent
-    arguments = ["tune", path.name, *(["--storage", url] if url else [])]
-    tuners = [start(arguments, folder) for _ in range(4)]
-    moments = sorted(chance.sample(range(20, 190), 6))
-    for moment in moments:
+    arguments = ["tune", path.name, "--workers", str(8 // tuners), *(["--storage", url] if url else [])]
+    crew = [start(arguments, folder) for _ in range(tuners)]
+    events = ["kill"] * (kills - kills // 2) + ["restart"] * (restart is not None) + ["kill"] * (kills // 2)
+    for moment, event in zip(sorted(chance.sample(range(20, 190), len(events))), events, strict=True):
         until(lambda moment=moment: sum(log(folder).values()) >= moment)  # type: ignore[misc]
-        if moment == moments[3] and restart is not None:
+        if event == "restart" and restart is not None:
             restart()
             continue
-        victim = chance.randrange(4)
-        tuners[victim].send_signal(signal.SIGKILL)
-        tuners[victim].communicate(timeout=300)
-        tuners[victim] = start(arguments, folder)
-    printed = [ended(tuner) for tuner in tuners]
-    assert [tuner.returncode for tuner in tuners] == [0] * 4, printed
-    return len(moments) - (restart is not None)
+        victim = chance.randrange(tuners)
+        crew[victim].send_signal(signal.SIGKILL)
+        crew[victim].communicate(timeout=300)
+        crew[victim] = start(arguments, folder)
+    printed = [ended(tuner) for tuner in crew]
+    assert [tuner.returncode for tuner in crew] == [0] * tuners, printed
+    return kills
