@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import settings
 
 settings.register_profile("carbo", derandomize=True, deadline=None)
 settings.load_profile("carbo")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell without job control starts what is in the background so, and all that it starts in turn: the tests that
+    # interrupt a tuner would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
