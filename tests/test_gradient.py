@@ -164,7 +164,8 @@ def test_slopes_where_variables_are_wide(most: int, seed: int) -> None:
         wide = at(c)
         assert_slopes(c)
     for one, other in zip(plain, wide, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7 * (1.0 + abs(plain.value)))
+        expected, got = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-7 * (1.0 + abs(plain.value)))
 
 
 @pytest.mark.parametrize("highest", [1, 2, 3, 5])

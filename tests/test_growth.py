@@ -80,8 +80,13 @@ def test_the_newest_record_of_a_point_counts(tmp_path: Path) -> None:
 
 
 def test_what_is_drawn_are_seconds_over_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
-    monkeypatch.setattr("carbo.bench.growth_figure._save", lambda figure, path: shown.append(figure) or path)
+    shown: list[Any] = []
+
+    def shown_instead(figure: Any, path: Path) -> Path:
+        shown.append(figure)
+        return path
+
+    monkeypatch.setattr("carbo.bench.growth_figure._save", shown_instead)
     records = [record("observations", n, n / 100) for n in (50, 100)] + [record("levels", 10, 1.0, None)]
     draw(records, tmp_path / "x.png")
     upper, other, lower, _ = shown[0].axes

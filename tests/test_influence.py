@@ -54,5 +54,5 @@ def test_the_scale_of_the_values_counts() -> None:
     space = space_of(rng, ["categorical", "binary", "levels"])
     c = case_of(rng, space, kernel_of("orders", space), 40)
     one, two = (influence.influence(np.random.default_rng(3), c.model, c.space, scale) for scale in (plain, np.exp))
-    shares = [[r.variables[name].mean for name in space.names] for r in (one, two)]
-    assert not np.allclose(*shares, atol=1e-3)
+    shares = [np.array([r.variables[name].mean for name in space.names]) for r in (one, two)]
+    assert not np.allclose(shares[0], shares[1], atol=1e-3)

@@ -179,9 +179,9 @@ class Sums:
 
     def __init__(self, kernel: Kernel, scales: Scales, X: Ints, columns: Columns) -> None:
         self._kernel, self._scales, self._X = kernel, scales, X
-        each = [kernel.turned(scales, i, kernel.table(scales, i).columns(X[:, i])) for i in columns.narrow]
+        each = [kernel.turned(scales, i, kernel.table(scales, i).columns(X[:, i])) for i in columns.narrow.tolist()]
         self.tables = _stacked(kernel, each, len(X))
-        self._wide = {int(i): kernel.table(scales, i) for i in columns.wide}
+        self._wide = {i: kernel.table(scales, i) for i in columns.wide.tolist()}
 
     def astype(self, dtype: type[np.floating[Any]]) -> Sums:
         """The same in another precision."""
@@ -212,9 +212,10 @@ class Variances:
 
     def __init__(self, kernel: Kernel, scales: Scales, columns: Columns) -> None:
         self._kernel, self._scales = kernel, scales
-        each = [kernel.turned(scales, i, kernel.table(scales, i).diagonal()[:, None]) for i in columns.narrow]
+        some = columns.narrow.tolist()
+        each = [kernel.turned(scales, i, kernel.table(scales, i).diagonal()[:, None]) for i in some]
         self._tables = _stacked(kernel, each, 1)
-        self._wide = [(int(i), kernel.table(scales, i).diagonal()) for i in columns.wide]
+        self._wide = [(i, kernel.table(scales, i).diagonal()) for i in columns.wide.tolist()]
 
     def at(self, H: Any, rows: Ints, w: Floats) -> Floats:
         """(N,)."""

@@ -240,7 +240,8 @@ class Optimizer:
         X, values = np.array(self._rows, dtype=np.intp)[ok], np.array(self._values)[ok]
         warping, chain, share = self._warping, self._chain, self._shares(X, values)
         if self.settings.warps:
-            warping, mode = looked(warping, X[share.learn], values[share.learn], self._model, len(values))
+            with limited(len(share.learn), self.settings.threads):
+                warping, mode = looked(warping, X[share.learn], values[share.learn], self._model, len(values))
             if mode is not None and chain is not None:
                 chain = chain._replace(hyper=mode)
         y, scale = standardise(values, warping.multiple)

@@ -175,7 +175,10 @@ def trail(
     """Distinct rows as an optimiser leaves them, and their values."""
     import numpy as np
 
-    rows, values, seen, best = [], [], set(), []
+    rows: list[Ints] = []
+    values: list[float] = []
+    seen: set[bytes] = set()
+    best: list[int] = []
     while len(rows) < count:
         if len(rows) < 2 * ELITE or rng.random() < FRESH:
             row = space.random_rows(rng, 1)[0]
