@@ -24,7 +24,7 @@ from carbo.graph import Floats, Ints, Spectrum
 ELITE = 10
 """The best observations, from the nearest of which distances are counted."""
 PLENTY = 1_000
-"""Observations up to which predictions average over all posterior samples."""
+"""Observations up to which predictions average over all posterior samples, and the search scores what it likes."""
 
 Sample = TypeVar("Sample")
 
