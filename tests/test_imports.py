@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "warping": {"chain", "conditional", "errors", "graph", "posterior", "values"},
     "settings": {"errors", "graph", "posterior"},
     "subset": {"conditional", "graph"},
-    "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space"},
+    "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space", "subset"},
     "influence": {"ensemble", "graph", "incremental", "kernel", "space"},
     "minimize": {"errors", "optimizer", "settings", "space"},
 }

@@ -221,6 +221,43 @@ def test_climbing_from_nowhere_finds_nothing() -> None:
     assert len(search.climb(land, land.domain, found(land, land.rows[:0])).rows) == 0
 
 
+@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.3, 0.8]), slack=st.sampled_from([0.0, 1.0, 50.0]))
+def test_a_hasty_climber_never_goes_down_and_ends_where_no_neighbour_is_better(
+    seed: int, share: float, slack: float
+) -> None:
+    land = Landscape(seed, slack=slack).forbid(share)
+    allowed = land.allowed()
+    got = search.climb(land, land.domain, found(land, allowed[::3]), hasty=True)
+    assert np.all(land.permitted(got.rows))
+    np.testing.assert_array_equal(got.scores, land.at(got.rows))
+    for row in got.rows:
+        np.testing.assert_array_equal(land.best_neighbour(row)[0], row)
+    if len(got.rows):
+        assert got.scores[0] >= land.at(allowed[::3]).max()
+
+
+def test_where_bounds_say_nothing_a_hasty_climber_scores_far_fewer_rows() -> None:
+    counts = {}
+    for hasty in (False, True):
+        land = Landscape(0, sizes=(2,) * 11, slack=1e6)
+        land.table = (land.rows @ np.linspace(1.0, 2.0, 11)).reshape(land.sizes)  # a long way up
+        got = search.climb(land, land.domain, found(land, land.rows[:1]), hasty)
+        np.testing.assert_array_equal(got.rows, np.ones((1, 11)))
+        counts[hasty] = len(land.scored)
+    assert counts[False] == 11 * 12  # every neighbour, at every step
+    assert counts[True] <= 0.6 * counts[False]
+
+
+def test_a_selection_from_the_highest_bounds_looks_at_no_others() -> None:
+    land = Landscape(1, slack=0.1)
+    bounds = land.at(land.rows) + 0.1
+    top = np.argsort(-bounds)[:10]
+    got = search.select(land, land.domain, lambda index: land.rows[index], bounds, 20, most=10)
+    assert as_set(got.rows) == as_set(land.rows[top])
+    whole = search.select(land, land.domain, lambda index: land.rows[index], bounds, 20)
+    assert len(whole.rows) == 20
+
+
 # -- annealing -------------------------------------------------------------------------------------------------------
 
 

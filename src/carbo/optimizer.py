@@ -257,7 +257,9 @@ class Optimizer:
         """The chain advanced by one draw, and the model that the draw's samples make."""
         with limited(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
-        return chain, ens.build(model.kernel, spared(hypers, len(given.predict.y)), given.predict)
+        if self.settings.predict_from is not None:
+            hypers = spared(hypers, len(given.predict.y))
+        return chain, ens.build(model.kernel, hypers, given.predict)
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""

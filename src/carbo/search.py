@@ -72,14 +72,21 @@ def best_of(found: Found, count: int) -> Found:
     return Found(found.rows[first], found.scores[first])
 
 
-def select(objective: Objective, domain: Domain, rows: Callable[[Ints], Ints], bounds: Floats, count: int) -> Found:
+def select(
+    objective: Objective,
+    domain: Domain,
+    rows: Callable[[Ints], Ints],
+    bounds: Floats,
+    count: int,
+    most: int | None = None,
+) -> Found:
     """The `count` best permitted rows of a long list, scoring only those whose bound demands it.
 
     `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored roughly in order
     of their bounds, in growing batches, until `count` scores stand above every bound that is left; the best few times
-    `count` of them are then scored exactly.
+    `count` of them are then scored exactly. most: of how many rows, those of the highest bounds, the rest being left.
     """
-    order = np.argsort(-bounds, kind="stable")
+    order = np.argsort(-bounds, kind="stable")[:most]
     best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)
     while done < len(order):
         bound = bounds[order[done]]
@@ -94,12 +101,15 @@ def select(objective: Objective, domain: Domain, rows: Callable[[Ints], Ints], b
     return best_of(Found(best.rows, objective.score(best.rows)), count)
 
 
-def climb(objective: Objective, domain: Domain, starts: Found) -> Found:
-    """Breadth-first local search (paper section 2.4) from all starts in lockstep, to where no neighbour is better."""
+def climb(objective: Objective, domain: Domain, starts: Found, hasty: bool = False) -> Found:
+    """Breadth-first local search (paper section 2.4) from all starts in lockstep, to where no neighbour is better.
+
+    hasty: see `step`.
+    """
     summits: list[Found] = []
     current = starts
     while len(current.scores):
-        moved = step(objective, domain, current)
+        moved = step(objective, domain, current, hasty)
         stays = ~(moved.scores > current.scores)
         summits.append(Found(current.rows[stays], current.scores[stays]))
         current = best_of(Found(moved.rows[~stays], moved.scores[~stays]), len(moved.scores))  # climbers that met merge
@@ -109,8 +119,12 @@ def climb(objective: Objective, domain: Domain, starts: Found) -> Found:
     return best_of(found, len(found.scores))
 
 
-def step(objective: Objective, domain: Domain, current: Found) -> Found:
-    """Each climber's best neighbour, or itself with its own score where none is better."""
+def step(objective: Objective, domain: Domain, current: Found, hasty: bool = False) -> Found:
+    """Each climber's best neighbour, or itself with its own score where none is better.
+
+    hasty: the best of the first few, in order of their bounds, among which there is a better one than itself. Where
+    scores are dear and bounds loose that saves most of the scores, and a summit is still one.
+    """
     rows, owner = domain.neighbours(current.rows)
     keep = domain.permitted(rows)
     rows, owner = rows[keep], owner[keep]
@@ -130,6 +144,8 @@ def step(objective: Objective, domain: Domain, current: Found) -> Found:
             if scores[j] > best.scores[v]:
                 best.scores[v], best.rows[v] = scores[j], rows[chosen[j]]
         open_ = np.setdiff1d(open_, chosen, assume_unique=True)
+        if hasty:
+            open_ = open_[best.scores[owner[open_]] == current.scores[owner[open_]]]
         share *= 2
     return best
 

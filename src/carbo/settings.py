@@ -42,7 +42,8 @@ class Settings:
     samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
     learn_from, predict_from    most observations that the kernel's parameters are learned from, and that predictions
                     are made from; where there are more, those nearest to the best and a random rest (`carbo.subset`).
-                    None: all of them
+                    From 1,000 on, predictions average over fewer samples too, and the search scores fewer rows.
+                    None: all of them, whatever it takes
     acquisition     "ei" (ranked by its logarithm), "ucb", "mes", "kg", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
                     samples' means and standard deviations at N points, standardised; small means are good

@@ -12,6 +12,7 @@ seen good values alone would take every other setting for a good one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -23,7 +24,7 @@ from carbo.graph import Floats, Ints, Spectrum
 ELITE = 10
 """The best observations, from the nearest of which distances are counted."""
 PLENTY = 1_000
-"""Observations up to which predictions average over all posterior samples."""
+"""Observations up to which predictions average over all posterior samples, and the search scores what it likes."""
 
 Sample = TypeVar("Sample")
 
@@ -85,7 +86,7 @@ def _distances(spectra: Sequence[Spectrum], X: Ints, elite: Ints) -> Floats:
 def spared(samples: list[Sample], observations: int) -> list[Sample]:
     """The samples that predictions from so many observations average over: fewer, evenly spaced, beyond PLENTY.
 
-    What one more sample tells falls as observations grow in number, and what it costs rises.
+    A prediction under one sample costs the square of the observations; so does, beyond PLENTY, the saving.
     """
-    kept = max(round(len(samples) * min(PLENTY / max(observations, 1), 1.0)), 1)
+    kept = math.ceil(len(samples) * min(PLENTY / max(observations, 1), 1.0) ** 2)
     return [samples[i] for i in np.linspace(len(samples) - 1, 0, kept).round().astype(int)[::-1]]

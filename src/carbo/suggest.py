@@ -18,9 +18,12 @@ from carbo.graph import Floats, Ints
 from carbo.search import Found
 from carbo.settings import Settings
 from carbo.space import ENUMERABLE, Bools, RowSet, Space, row_keys
+from carbo.subset import PLENTY
 
 HALVES = 50
 """Half rows on each side of a block of recombined random starts."""
+SCORED = 25
+"""Starts scored for each that climbs, the most promising first, where the search is hasty."""
 FINITE = 256
 """Rows among which the acquisitions that need a joint posterior choose, and minima are drawn."""
 
@@ -44,6 +47,11 @@ class Question(NamedTuple):
         if self.space.constraint is not None and fresh.any():
             fresh[fresh] = self.space.feasible(rows[fresh])
         return fresh
+
+    @property
+    def hasty(self) -> bool:
+        """Whether scores are so dear that the search has to make do with fewer: see `search.step`."""
+        return self.settings.predict_from is not None and len(self.ensemble.X) > PLENTY
 
     @property
     def domain(self) -> search.Domain:
@@ -134,17 +142,17 @@ def reference(question: Question) -> Floats:
 
 def maximise(rng: np.random.Generator, question: Question, objective: acq.Pointwise) -> Found:
     """The best rows found, best first, at least one. Raises SpaceExhausted when no permitted row turns up."""
-    settings, domain = question.settings, question.domain
+    settings, domain, hasty = question.settings, question.domain, question.hasty
     found = starts(rng, question, objective)
     if not len(found.rows):
         found = _any_left(rng, question, objective)
     if settings.search == "local":
-        return search.climb(objective, domain, found)
+        return search.climb(objective, domain, found, hasty)
     if settings.search == "local-or-anneal":
         half = rng.permutation(len(found.scores))
         one, two = (Found(found.rows[h], found.scores[h]) for h in (half[::2], half[1::2]))
-        return _together(search.climb(objective, domain, one), search.anneal(rng, objective, domain, two))
-    summits = search.climb(objective, domain, found)
+        return _together(search.climb(objective, domain, one, hasty), search.anneal(rng, objective, domain, two))
+    summits = search.climb(objective, domain, found, hasty)
     if settings.search == "local-and-anneal":
         return _together(summits, search.anneal(rng, objective, domain, found))
     return _together(summits, search.anneal(rng, objective, domain, summits))
@@ -168,7 +176,9 @@ def starts(rng: np.random.Generator, question: Question, objective: acq.Pointwis
         out[far], out[~far] = spread.rows(index[far]), near[index[~far] - len(spread)]
         return out
 
-    found = search.select(objective, question.domain, rows, bounds, settings.climbers)
+    ranked = question.hasty and objective.rises_with_sd and space.constraint is None
+    most = SCORED * settings.climbers if ranked else None
+    found = search.select(objective, question.domain, rows, bounds, settings.climbers, most)
     if space.constraint is not None and len(found.rows) < settings.climbers:
         more = space.random_rows(rng, 10 * settings.climbers)
         more = more[question.permitted(more)]

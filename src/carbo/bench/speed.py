@@ -109,7 +109,8 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
             optimizer._rng, optimizer._chain, optimizer._model, given.learn, optimizer.settings.sampling
         )
         middle = time.perf_counter()
-        hypers = subset.spared(hypers, len(given.predict.y))
+        if optimizer.settings.predict_from is not None:
+            hypers = subset.spared(hypers, len(given.predict.y))
         model = ensemble.build(optimizer._model.kernel, hypers, given.predict)
         question = suggest.Question(space, optimizer.settings, model, optimizer._excluded(), incumbent, None)
         suggest.propose(optimizer._rng, question)
