@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import math
 import re
 import runpy
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ import pytest
 
 import carbo
 from carbo import Binary, DataError, Optimizer, Ordinal, Space, SpaceError
+from carbo.bench import adapter
+from carbo.bench.speed import Point
 from tests.doors import CHEAP, PRESETS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "optunahub" / "package" / "samplers" / "carbo"
-
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
@@ -180,3 +182,18 @@ def test_reseeding_repeats_the_draws_of_that_seed() -> None:
         drawn.append(optimizer.ask())
         optimizer.forget(drawn[-1])
     assert drawn[0] == drawn[2] != drawn[1] == drawn[3]
+
+
+# ---------------------------------------------------------------- what the adapter costs
+
+
+@pytest.mark.parametrize("where", adapter.STORAGES)
+def test_the_adapters_share_is_its_time_beside_the_engines_in_the_same_suggestions(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(0.0)  # a clock on which every look is a second later
+    monkeypatch.setattr(adapter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(Optimizer, "ask", lambda self: self.space.decode(np.zeros(self.space.dim, dtype=np.intp)))
+    found = adapter.measure("default", where, 3, Point(3, 2, 8))
+    # the search space, 1; the suggestion, 3, of which the engine has 1 in the middle
+    assert found == {"preset": "default", "storage": where, "engine": 1.0, "adapter": 3.0, "share": 3.0}

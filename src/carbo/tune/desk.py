@@ -92,8 +92,9 @@ class Desk:
         Numbers are given out one after another by the storage, so that every trial sees all those below it.
         """
         budget = self._session.file.plan.budget
-        below = (row for row in records(self._trials()) if row.number < number)
-        return budget is None or count(below, TAKEN) < budget
+        if budget is None or number < budget:  # there are no more below it than its number
+            return True
+        return count((row for row in records(self._trials()) if row.number < number), TAKEN) < budget
 
     def _filled(self, trial: Trial, trial_id: int, mark: str) -> Assignment | None:
         """The trial with its params; None, and no trial any more, when nothing new is left or they are not permitted.
