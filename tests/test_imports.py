@@ -44,9 +44,14 @@ ALLOWED: dict[str, set[str]] = {
     "subset": {"conditional", "graph"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space", "subset"},
     "influence": {"ensemble", "graph", "incremental", "kernel", "space"},
-    "minimize": {"errors", "optimizer", "settings", "space"},
-}
-ALLOWED["optimizer"] = set(ALLOWED) - {"minimize"}
+    "inputs": {"errors", "settings"},
+    "beliefs": {"chain", "conditional", "ensemble", "graph", "kernel", "posterior", "settings", "space", "subset",
+                "threads", "values", "warping"},
+    "saving": {"beliefs", "chain", "conditional", "graph", "kernel", "posterior", "space", "warping"},
+    "optimizer": {"beliefs", "conditional", "ensemble", "errors", "graph", "influence", "inputs", "saving", "settings",
+                  "space", "suggest", "threads", "values"},
+    "minimize": {"errors", "inputs", "optimizer", "settings", "space"},
+}  # fmt: skip
 
 
 def core() -> list[str]:

@@ -18,6 +18,7 @@ import pytest
 
 import carbo
 from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
+from carbo.beliefs import Beliefs
 from carbo.ensemble import Ensemble
 from carbo.graph import Ints
 from carbo.space import Params
@@ -452,7 +453,7 @@ def test_the_model_learns_to_stay_away_from_failures(
         return count
 
     assert share() <= 6
-    monkeypatch.setattr(Optimizer, "_failures", lambda self, rng: None)
+    monkeypatch.setattr(Beliefs, "failures", lambda self, rng, told: None)
     assert share() >= 10
 
 

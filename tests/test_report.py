@@ -231,7 +231,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
     keep_it: the broken twin, which forgets to remove it.
     """
     model, scale = optimizer._look()
-    data = optimizer._data().data
+    data = optimizer._beliefs.view(optimizer._told).data
     n, means, variances = len(data.y), [], []
     for hyper in model.hypers:
         K = carbo.kernel.cross(model.kernel, hyper.scales, np.exp(hyper.log_w), data.X, data.X)

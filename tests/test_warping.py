@@ -25,7 +25,7 @@ def told(n: int, seed: int) -> tuple[Ints, Floats]:
 
 
 def choice(rows: Ints, values: Floats) -> Warping:
-    return looked(Warping(), rows, values, Optimizer(SPACE)._model)[0]
+    return looked(Warping(), rows, values, Optimizer(SPACE)._beliefs.model)[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -49,7 +49,7 @@ def test_constant_values_ask_for_no_warp(value: float) -> None:
 
 def test_it_is_looked_at_again_only_when_the_data_have_grown() -> None:
     rows, values = told(50, 0)
-    model = Optimizer(SPACE)._model
+    model = Optimizer(SPACE)._beliefs.model
     few = FEWEST - 1
     assert looked(Warping(), rows[:few], values[:few], model) == (Warping(), None)
     later, _ = looked(Warping(), rows, values, model)
@@ -67,7 +67,7 @@ def skewed_run() -> Optimizer:
     opt = Optimizer(SPACE, seed=3, settings={"samples": 3, "burn_in": 5})
     opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
     opt.tell(opt.ask(), 0.01)
-    assert opt._warping.multiple is not None
+    assert opt._beliefs.warping.multiple is not None
     return opt
 
 
@@ -85,14 +85,14 @@ def test_looking_at_the_model_does_not_choose_for_the_next_suggestion() -> None:
     points = one.history()[0]
     one.predict(points)
     one.relevance()
-    assert one._warping == two._warping
+    assert one._beliefs.warping == two._beliefs.warping
     assert one.ask() == two.ask()
 
 
 def test_a_restored_optimiser_keeps_its_warp() -> None:
     opt = skewed_run()
     restored = Optimizer.from_state(SPACE, json.loads(json.dumps(opt.state())))
-    assert restored._warping == opt._warping
+    assert restored._beliefs.warping == opt._beliefs.warping
     assert restored.ask() == opt.ask()
 
 
@@ -102,4 +102,4 @@ def test_without_the_gradient_there_is_no_warp() -> None:
         opt = Optimizer(SPACE, seed=0, settings={"samples": 2, "burn_in": 2, **changes})
         opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
         opt.ask()
-        assert opt._warping == Warping()
+        assert opt._beliefs.warping == Warping()

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from carbo.errors import DataError, SpaceExhausted
-from carbo.optimizer import Optimizer, resolve
+from carbo.inputs import resolve
+from carbo.optimizer import Optimizer
 from carbo.settings import Settings
 from carbo.space import Params, Space
 

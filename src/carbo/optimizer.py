@@ -2,13 +2,11 @@
 
 Notation
     rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
-    y       values of the evaluations that succeeded, warped and standardised (`values`)
 """
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,28 +14,22 @@ from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
-from carbo import chain as chains
 from carbo import ensemble as ens
-from carbo.chain import Chain, Tuning
-from carbo.conditional import Data, Hyper
-from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
+from carbo.beliefs import Beliefs, Failures, Told
+from carbo.conditional import Data
+from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
-from carbo.kernel import Kernel, Orders, Product, Scales
-from carbo.posterior import Model, Sampling
-from carbo.settings import STANDARD, Settings, preset
+from carbo.inputs import as_value, generator, listed, resolve
+from carbo.saving import generator_from, generator_state, restore, rows_from, saved
+from carbo.settings import Settings
 from carbo.space import Params, Space, row_key
-from carbo.subset import Given, Shares, shares, spared
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
-from carbo.values import Scale, standardise
-from carbo.warping import Warping, looked
+from carbo.values import Scale
 
 STATE_VERSION = 3
-FAILURE_SAMPLES = 3
-"""Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
 
 
 class Best(NamedTuple):
@@ -78,19 +70,7 @@ class Optimizer:
         self._pending: dict[bytes, Ints] = {}
         self._queue = self._initial(initial)
         self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
-        self._chain: Chain | None = None
-        self._failure_chain: Chain | None = None
-        self._warping = Warping()
-        kernel = self._kernel()
-        self._model = Model(kernel, self.settings.priors)
-        self._failure_model = Model(kernel, STANDARD)
-
-    def _kernel(self) -> Kernel:
-        spectra = self.space.spectra(self.settings.graph_scale)
-        if self.settings.kernel == "product":
-            return Product(spectra)
-        active = sum(s.size > 1 for s in spectra)
-        return Orders(spectra, max(1, min(self.settings.highest_order, active)), self.settings.product_term)
+        self._beliefs = Beliefs(space, self.settings)
 
     def _initial(self, points: Iterable[Mapping[str, Any]]) -> list[Ints]:
         if isinstance(points, Mapping) or not isinstance(points, Iterable):
@@ -189,7 +169,7 @@ class Optimizer:
         if isinstance(params, Mapping):
             points, values = [params], [value]
         else:
-            points, values = _listed("points", params), _listed("values", value)
+            points, values = listed("points", params), listed("values", value)
             if len(points) != len(values):
                 raise DataError(f"tell: expected as many values as points, got {len(values)} and {len(points)}")
         rows = [self.space.encode(p) for p in points]
@@ -225,6 +205,11 @@ class Optimizer:
     # The model
 
     @property
+    def _told(self) -> Told:
+        rows = np.array(self._rows, dtype=np.intp).reshape(-1, self.space.dim)
+        return Told(rows, np.array(self._values, dtype=np.float64))
+
+    @property
     def _succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.isfinite(np.array(self._values, dtype=np.float64))
 
@@ -234,50 +219,11 @@ class Optimizer:
                 if not (ok and self.settings.replicate)}  # fmt: skip
         return seen | self._pending.keys()
 
-    def _data(self) -> _View:
-        """What the model is to see now, the warp looked at again where that is due."""
-        ok = self._succeeded
-        X, values = np.array(self._rows, dtype=np.intp)[ok], np.array(self._values)[ok]
-        warping, chain, share = self._warping, self._chain, self._shares(X, values)
-        if self.settings.warps:
-            with limited(len(share.learn), self.settings.threads):
-                warping, mode = looked(warping, X[share.learn], values[share.learn], self._model, len(values))
-            if mode is not None and chain is not None:
-                chain = chain._replace(hyper=mode)
-        y, scale = standardise(values, warping.multiple)
-        return _View(Data(X, y), share, scale, warping, chain)
-
-    def _shares(self, X: Ints, values: Floats) -> Shares:
-        settings = self.settings
-        return shares(self._model.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
-
-    def _fit(
-        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, sampling: Sampling
-    ) -> tuple[Chain, ens.Ensemble]:
-        """The chain advanced by one draw, and the model that the draw's samples make."""
-        with limited(len(given.learn.y), self.settings.threads):
-            chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
-        if self.settings.predict_from is not None:
-            hypers = spared(hypers, len(given.predict.y))
-        return chain, ens.build(model.kernel, hypers, given.predict)
-
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
-        view = self._data()
-        self._warping = view.warping
-        self._chain, model = self._fit(self._rng, view.chain, self._model, view.given, self.settings.sampling)
-        return _Asker(self, model, view.data, self._failures(self._rng))
-
-    def _failures(self, rng: np.random.Generator) -> _Failures | None:
-        ok = self._succeeded
-        if ok.all():
-            return None
-        y, scale = standardise(1.0 - ok.astype(np.float64))
-        X = np.array(self._rows, dtype=np.intp)
-        given = self._shares(X, np.array(self._values)).of(Data(X, y))
-        sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
-        self._failure_chain, model = self._fit(rng, self._failure_chain, self._failure_model, given, sampling)
-        return _Failures(model, scale)
+        told = self._told
+        model, data = self._beliefs.advance(self._rng, told)
+        return _Asker(self, model, data, self._beliefs.failures(self._rng, told))
 
     def _look(self) -> tuple[ens.Ensemble, Scale]:
         """The model as it stands, without moving the chain or the generator."""
@@ -288,8 +234,8 @@ class Optimizer:
             return self._view[1], self._view[2]
         rng = copy.deepcopy(self._rng)
         with limited(len(self._rows), self.settings.threads):
-            view = self._data()
-            _, model = self._fit(rng, view.chain, self._model, view.given, self.settings.sampling)
+            view = self._beliefs.view(self._told)
+            _, model = self._beliefs.fit(rng, view)
         self._view = key, model, view.scale
         return model, view.scale
 
@@ -326,7 +272,7 @@ class Optimizer:
         observations are very many. The hyperparameters are those of all values.
         """
         model, scale = self._look()
-        view = self._data()
+        view = self._beliefs.view(self._told)
         told = np.argsort(ens.telling(view.given.predict))
         mean, variance = model.left_out()
         means, sds = (np.full(len(view.data.y), np.nan) for _ in range(2))
@@ -346,14 +292,12 @@ class Optimizer:
             "version": STATE_VERSION,
             "space": self.space.fingerprint(),
             "settings": self.settings.to_dict(),
-            "generator": _generator_state(self._rng),
+            "generator": generator_state(self._rng),
             "rows": [row.tolist() for row in self._rows],
             "values": [v if math.isfinite(v) else None for v in self._values],
             "pending": [row.tolist() for row in self._pending.values()],
             "queue": [row.tolist() for row in self._queue],
-            "chain": _chain_state(self._chain),
-            "failure_chain": _chain_state(self._failure_chain),
-            "warping": list(self._warping),
+            **saved(self._beliefs),
         }
 
     @classmethod
@@ -372,16 +316,14 @@ class Optimizer:
                              "build the space with the same variables in the same order")  # fmt: skip
         try:
             restored = cls(space, settings=settings or Settings.from_dict(state["settings"]))
-            restored._rng.bit_generator.state = _generator_from(state["generator"])
-            restored._rows = _rows_from(space, state["rows"])
+            restored._rng.bit_generator.state = generator_from(state["generator"])
+            restored._rows = rows_from(space, state["rows"])
             restored._values = [math.nan if v is None else float(v) for v in state["values"]]
             if len(restored._rows) != len(restored._values):
                 raise ValueError(f"{len(restored._rows)} rows and {len(restored._values)} values")
-            restored._pending = {row_key(r): r for r in _rows_from(space, state["pending"])}
-            restored._queue = _rows_from(space, state["queue"])
-            restored._chain = _chain_from(state["chain"], restored._model)
-            restored._failure_chain = _chain_from(state["failure_chain"], restored._failure_model)
-            restored._warping = _warping_from(state["warping"])
+            restored._pending = {row_key(r): r for r in rows_from(space, state["pending"])}
+            restored._queue = rows_from(space, state["queue"])
+            restore(restored._beliefs, state)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"
@@ -389,37 +331,10 @@ class Optimizer:
         return restored
 
 
-class _View(NamedTuple):
-    """Data as the model sees them, how they became so, and the chain that goes on from there."""
-
-    data: Data
-    share: Shares
-    scale: Scale
-    warping: Warping
-    chain: Chain | None
-
-    @property
-    def given(self) -> Given:
-        return self.share.of(self.data)
-
-
-class _Failures(NamedTuple):
-    """A Gaussian process on failure (1) and success (0), read as a probability (Rasmussen and Williams, 6.5)."""
-
-    model: ens.Ensemble
-    scale: Scale
-
-    def log_success(self, rows: Ints) -> Floats:
-        mu, sd = self.model.predict(rows)
-        noise = np.exp([h.log_noise for h in self.model.hypers])[:, None]
-        threshold = (0.5 - self.scale.centre) / self.scale.unit
-        return np.asarray(np.log(np.maximum(ndtr((threshold - mu) / np.sqrt(sd**2 + noise)).mean(axis=0), 1e-300)))
-
-
 class _Asker:
     """Names rows one after another, each given fantasies at all that are pending."""
 
-    def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: _Failures | None) -> None:
+    def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: Failures | None) -> None:
         self._owner, self._plain = owner, model
         best = int(np.argmin(data.y))
         self._incumbent, self._vain = data.X[best], len(data.y) - 1 - best
@@ -438,107 +353,3 @@ class _Asker:
         """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""
         patience, out = self._owner.settings.patience, len(self._owner._pending)
         return patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
-
-
-def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
-    """The settings that a preset's name, changes to it, and `replicate` come to."""
-    chosen = preset(name)
-    if isinstance(settings, Settings):
-        chosen = settings
-    elif isinstance(settings, Mapping):
-        chosen = chosen.changed(settings)
-    elif settings is not None:
-        raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
-    return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
-
-
-def generator(seed: int | None) -> np.random.Generator:
-    """The random generator of a seed; None seeds it from the machine."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
-        raise DataError(f"seed: expected a whole number >= 0, or None for a different run each time, got {seed!r}")
-    return np.random.default_rng(None if seed is None else int(seed))
-
-
-def as_value(value: Any) -> float:
-    """A told value as a float, NaN for a failure. Raises DataError for what is no number."""
-    if value is None:
-        return math.nan
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(()).item()
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise DataError(
-            f"value: expected a number, or None for a failed evaluation, got {value!r}, a {type(value).__name__}; "
-            "convert it with float()"
-        )
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond the range of a float: as good as infinite
-        return math.nan
-    return number if math.isfinite(number) else math.nan
-
-
-def _listed(what: str, given: Any) -> list[Any]:
-    try:
-        if isinstance(given, Mapping):
-            raise TypeError
-        return list(given)
-    except TypeError:
-        raise DataError(
-            f"tell: expected one dict of parameters and a number, or a list of each, got {given!r} for the {what}"
-        ) from None
-
-
-def _generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Its 128-bit integers as text, which every JSON reader keeps exactly."""
-    state = dict(rng.bit_generator.state)
-    return {**state, "state": {k: str(v) for k, v in state["state"].items()}}
-
-
-def _generator_from(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
-
-
-def _chain_state(chain: Chain | None) -> dict[str, Any] | None:
-    if chain is None:
-        return None
-    hyper, tuning = chain
-    return {
-        "mean": hyper.mean,
-        "log_noise": hyper.log_noise,
-        "log_w": hyper.log_w.tolist(),
-        "log_beta": hyper.scales.log_beta.tolist(),
-        "log_relevance": hyper.scales.log_relevance.tolist(),
-        "tuning": None if tuning is None else [tuning.step, tuning.centre.tolist(), tuning.variance.tolist()],
-    }
-
-
-def _rows_from(space: Space, rows: Any) -> list[Ints]:
-    """Rows of a saved state, checked against the space."""
-    array = np.array(rows).reshape(len(rows), space.dim)
-    if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
-        raise ValueError("a row outside the space")
-    return list(array.astype(np.intp))
-
-
-def _warping_from(state: Sequence[Any]) -> Warping:
-    multiple, due = state
-    if multiple is not None and not float(multiple) > 0:
-        raise ValueError(f"a warp with the multiple {multiple!r}")
-    return Warping(None if multiple is None else float(multiple), int(due))
-
-
-def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
-    if state is None:
-        return None
-    sizes = [len(state[key]) for key in ("log_w", "log_beta", "log_relevance")]
-    if sizes != [model.kernel.size, len(model.kernel.spectra), len(model.kernel.spectra)]:
-        raise ValueError("a chain of another kernel; restore it with the settings it was saved with")
-    log_w, *scales = (np.array(state[key], dtype=np.float64) for key in ("log_w", "log_beta", "log_relevance"))
-    hyper = Hyper(float(state["mean"]), float(state["log_noise"]), log_w, Scales(*scales))
-    if state["tuning"] is None:
-        return Chain(hyper)
-    step, centre, variance = (np.array(value, dtype=np.float64) for value in state["tuning"])
-    size = chains.layout(model.kernel).size
-    if centre.shape != (size,) or variance.shape != (size,) or not np.all(variance > 0) or not step > 0:
-        raise ValueError("a chain's tuning of another kernel")
-    return Chain(hyper, Tuning(float(step), centre, variance))

@@ -28,7 +28,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from carbo.errors import DataError, SpaceError, SpaceExhausted
 from carbo.graph import Ints
-from carbo.optimizer import Optimizer, generator, resolve
+from carbo.inputs import generator, resolve
+from carbo.optimizer import Optimizer
 from carbo.optuna_arguments import (
     checked_constraint,
     checked_space,

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
-from carbo.optimizer import Optimizer, as_value, generator, resolve
+from carbo.inputs import as_value, generator, resolve
+from carbo.optimizer import Optimizer
 from carbo.ray_space import Config, Domain, Points, of_config, of_space, ray_tune
 from carbo.settings import Settings
 from carbo.space import Params, Space

@@ -99,19 +99,20 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     optimizer.ask()  # burns in
     for params in optimizer.pending:
         optimizer.forget(params)
-    view = optimizer._data()
+    beliefs = optimizer._beliefs
+    view = beliefs.view(optimizer._told)
     given, incumbent = view.given, view.data.X[int(np.argmin(view.data.y))]
     unit, sampling, search = [], [], []
     for _ in range(repeats):
         unit.append(cholesky_unit())
         begin = time.perf_counter()
-        optimizer._chain, hypers = chain.draw(
-            optimizer._rng, optimizer._chain, optimizer._model, given.learn, optimizer.settings.sampling
+        beliefs.chain, hypers = chain.draw(
+            optimizer._rng, beliefs.chain, beliefs.model, given.learn, optimizer.settings.sampling
         )
         middle = time.perf_counter()
         if optimizer.settings.predict_from is not None:
             hypers = subset.spared(hypers, len(given.predict.y))
-        model = ensemble.build(optimizer._model.kernel, hypers, given.predict)
+        model = ensemble.build(beliefs.model.kernel, hypers, given.predict)
         question = suggest.Question(space, optimizer.settings, model, optimizer._excluded(), incumbent, None)
         suggest.propose(optimizer._rng, question)
         sampling.append(middle - begin)

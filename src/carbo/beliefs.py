@@ -1,0 +1,137 @@
+"""What the data say: the model of the function and that of failures, each with its chain, and the warp of the values.
+
+Notation
+    X       (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
+    y       values of the evaluations that succeeded, warped and standardised (`values`)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from carbo import chain as chains
+from carbo import ensemble as ens
+from carbo.chain import Chain
+from carbo.conditional import Data
+from carbo.graph import Floats, Ints
+from carbo.kernel import Kernel, Orders, Product
+from carbo.posterior import Model, Sampling
+from carbo.settings import STANDARD, Settings
+from carbo.space import Space
+from carbo.subset import Given, Shares, shares, spared
+from carbo.threads import limited
+from carbo.values import Scale, standardise
+from carbo.warping import Warping, looked
+
+FAILURE_SAMPLES = 3
+"""Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
+
+
+class Told(NamedTuple):
+    """What has been evaluated."""
+
+    X: Ints
+    values: Floats
+
+    @property
+    def succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.isfinite(self.values)
+
+
+class View(NamedTuple):
+    """Data as the model sees them, how they became so, and the chain that goes on from there."""
+
+    data: Data
+    share: Shares
+    scale: Scale
+    warping: Warping
+    chain: Chain | None
+
+    @property
+    def given(self) -> Given:
+        return self.share.of(self.data)
+
+
+class Failures(NamedTuple):
+    """A Gaussian process on failure (1) and success (0), read as a probability (Rasmussen and Williams, 6.5)."""
+
+    model: ens.Ensemble
+    scale: Scale
+
+    def log_success(self, rows: Ints) -> Floats:
+        mu, sd = self.model.predict(rows)
+        noise = np.exp([h.log_noise for h in self.model.hypers])[:, None]
+        threshold = (0.5 - self.scale.centre) / self.scale.unit
+        return np.asarray(np.log(np.maximum(ndtr((threshold - mu) / np.sqrt(sd**2 + noise)).mean(axis=0), 1e-300)))
+
+
+class Beliefs:
+    """Models over a space. What moves is the chains and the warp; `advance` and `failures` move them, nothing else."""
+
+    def __init__(self, space: Space, settings: Settings) -> None:
+        self.settings = settings
+        kernel = kernel_of(space, settings)
+        self.model, self.failure_model = Model(kernel, settings.priors), Model(kernel, STANDARD)
+        self.chain: Chain | None = None
+        self.failure_chain: Chain | None = None
+        self.warping = Warping()
+
+    def view(self, told: Told) -> View:
+        """What the model is to see now, the warp looked at again where that is due."""
+        ok = told.succeeded
+        X, values = told.X[ok], told.values[ok]
+        warping, chain, share = self.warping, self.chain, self._shares(X, values)
+        if self.settings.warps:
+            with limited(len(share.learn), self.settings.threads):
+                warping, mode = looked(warping, X[share.learn], values[share.learn], self.model, len(values))
+            if mode is not None and chain is not None:
+                chain = chain._replace(hyper=mode)
+        y, scale = standardise(values, warping.multiple)
+        return View(Data(X, y), share, scale, warping, chain)
+
+    def fit(self, rng: np.random.Generator, view: View) -> tuple[Chain, ens.Ensemble]:
+        """The view's chain advanced by one draw, and the model that the draw's samples make."""
+        return self._fit(rng, view.chain, self.model, view.given, self.settings.sampling)
+
+    def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, Data]:
+        """The model after one more draw, and the data it has seen."""
+        view = self.view(told)
+        self.warping = view.warping
+        self.chain, model = self.fit(rng, view)
+        return model, view.data
+
+    def failures(self, rng: np.random.Generator, told: Told) -> Failures | None:
+        """The model of failures after one more draw; None where there are none."""
+        ok = told.succeeded
+        if ok.all():
+            return None
+        y, scale = standardise(1.0 - ok.astype(np.float64))
+        given = self._shares(*told).of(Data(told.X, y))
+        sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
+        self.failure_chain, model = self._fit(rng, self.failure_chain, self.failure_model, given, sampling)
+        return Failures(model, scale)
+
+    def _shares(self, X: Ints, values: Floats) -> Shares:
+        settings = self.settings
+        return shares(self.model.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
+
+    def _fit(
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, sampling: Sampling
+    ) -> tuple[Chain, ens.Ensemble]:
+        with limited(len(given.learn.y), self.settings.threads):
+            chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
+        if self.settings.predict_from is not None:
+            hypers = spared(hypers, len(given.predict.y))
+        return chain, ens.build(model.kernel, hypers, given.predict)
+
+
+def kernel_of(space: Space, settings: Settings) -> Kernel:
+    """The kernel that the settings name, over the graphs of the space."""
+    spectra = space.spectra(settings.graph_scale)
+    if settings.kernel == "product":
+        return Product(spectra)
+    active = sum(s.size > 1 for s in spectra)
+    return Orders(spectra, max(1, min(settings.highest_order, active)), settings.product_term)

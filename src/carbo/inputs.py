@@ -1,0 +1,63 @@
+"""What users give to the doors, checked: settings, seeds, values. Wrong ones are a DataError or a SettingsError."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from carbo.errors import DataError, SettingsError
+from carbo.settings import Settings, preset
+
+
+def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
+    """The settings that a preset's name, changes to it, and `replicate` come to."""
+    chosen = preset(name)
+    if isinstance(settings, Settings):
+        chosen = settings
+    elif isinstance(settings, Mapping):
+        chosen = chosen.changed(settings)
+    elif settings is not None:
+        raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
+    return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """The random generator of a seed; None seeds it from the machine."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
+        raise DataError(f"seed: expected a whole number >= 0, or None for a different run each time, got {seed!r}")
+    return np.random.default_rng(None if seed is None else int(seed))
+
+
+def as_value(value: Any) -> float:
+    """A told value as a float, NaN for a failure. Raises DataError for what is no number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(()).item()
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise DataError(
+            f"value: expected a number, or None for a failed evaluation, got {value!r}, a {type(value).__name__}; "
+            "convert it with float()"
+        )
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the range of a float: as good as infinite
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def listed(what: str, given: Any) -> list[Any]:
+    """A list of points or values for `tell`."""
+    try:
+        if isinstance(given, Mapping):
+            raise TypeError
+        return list(given)
+    except TypeError:
+        raise DataError(
+            f"tell: expected one dict of parameters and a number, or a list of each, got {given!r} for the {what}"
+        ) from None
