@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carbo.cli import bench_run, bench_tables
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 from carbo.settings import PRESETS
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def add(commands: Commands) -> None:
     bench = commands.add_parser("bench", help="measure carbo")
     what = bench.add_subparsers(title="measurements", required=True, metavar="WHAT")
     _add_speed(what)
+    _add_pace(what)
     _add_growth(what)
     bench_run.add(what)
     bench_tables.add(what)
@@ -46,6 +47,34 @@ def _speed(arguments: argparse.Namespace) -> int:
 
     points = (speed.LARGE,) if arguments.large else speed.POINTS
     report = speed.run(arguments.preset, arguments.threads, arguments.repeats, arguments.data, points)
+    print(json.dumps(report, indent=2))
+    return 0
+
+
+def _add_pace(what: Commands) -> None:
+    pace = command(
+        what,
+        "pace",
+        "time suggestions of several methods on the same data",
+        about="Tells the laboratory's methods the same data and times their suggestions, each in turn, on one thread; "
+        "prints JSON: processor seconds, and how many times those of the method named first.",
+        examples="examples:\n"
+        "  carbo bench pace                                      default, paper and Optuna's GPSampler\n"
+        "  carbo bench pace --method default,smac,tpe --variables 30 --observations 100\n",
+    )
+    pace.add_argument("--method", default="default:patience=0,paper,gp-optuna", metavar="NAME,...",
+                      help="methods as for `carbo bench run` (default %(default)s)")  # fmt: skip
+    pace.add_argument("--variables", type=count, default=60, help="binary variables (default 60)")
+    pace.add_argument("--observations", type=count, default=250, help="what they are told (default 250)")
+    pace.add_argument("--repeats", type=count, default=5, help="suggestions timed a method (default 5)")
+    pace.set_defaults(run=_pace)
+
+
+def _pace(arguments: argparse.Namespace) -> int:
+    from carbo.bench import pace
+
+    names = arguments.method.split(",")
+    report = pace.run(names, arguments.variables, arguments.observations, arguments.repeats)
     print(json.dumps(report, indent=2))
     return 0
 
