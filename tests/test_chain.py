@@ -26,8 +26,8 @@ from carbo.errors import NumericalError, StateError
 from carbo.graph import Floats, Graph, spectrum
 from carbo.hamiltonian import Place
 from carbo.kernel import Kernel, Orders, Scales
-from carbo.posterior import Model, Priors, Sampling, initial
-from carbo.priors import Slopes
+from carbo.posterior import Model, Sampling, initial
+from carbo.priors import Priors, Slopes
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 from tests.doors import CHEAP

@@ -11,7 +11,7 @@ from carbo.bench.baselines.base import Method
 from carbo.errors import SettingsError
 from carbo.graph import Ints
 from carbo.optimizer import Optimizer
-from carbo.posterior import Priors
+from carbo.priors import Priors
 from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space import Space
 
