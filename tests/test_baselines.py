@@ -120,17 +120,22 @@ def chance(name: str, seed: int) -> float:
     SMAC trains its model at every eighth suggestion, slowly, and draws a fifth of them and more at random: the first
     batches of three runs are pooled.
     """
-    runs, n = 3 if name == "smac" else 1, 8 if name in SLOW else 100
+    runs, first, n = (3, 120, 8) if name == "smac" else (1, 80, 5) if name in SLOW else (1, 120, 100)
     latest: list[float] = []
     for run in range(runs * seed, runs * seed + runs):
-        strategy = ready(name).start(BINARY, run, 120 + n)
-        told(strategy, BINARY, distance, 120, run)
+        strategy = ready(name).start(BINARY, run, first + n)
+        told(strategy, BINARY, distance, first, run)
         latest += [distance(row) for row in asked(strategy, distance, n)[-50:]]
     return float(stats.binom.cdf(sum(latest), len(latest) * RELEVANT, 0.5))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "smac" else name
-                                  for name in [*LOCAL, *PACKAGED, *OWN]])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("smac", "paper", "combo-gm") else ())
+        for name in [*LOCAL, *PACKAGED, *OWN]
+    ],
+)
 def test_it_beats_random_search(name: str) -> None:
     assert_rejected({name: chance(name, seed=1)})
 
@@ -433,7 +438,7 @@ def test_the_oldest_member_dies_however_good_it_is() -> None:
 
 
 def test_a_parent_is_the_best_of_a_sample_without_replacement() -> None:
-    asks = 10_000
+    asks = 4_000
     count = champions(POPULATION - 1, asks)
 
     def p_value(share: float) -> float:
