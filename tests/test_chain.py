@@ -200,7 +200,7 @@ def geweke(seed: int, model: Model, move: Transition, laws: Laws, replicates: in
 
 def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant() -> None:
     kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 400))
+    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 250))
 
 
 @pytest.mark.slow

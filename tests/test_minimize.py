@@ -410,5 +410,6 @@ def test_it_finds_the_minimum_of_a_mixed_space_with_an_interaction() -> None:
         }
     )
     assert space.cardinality == 384
-    hits = sum(minimize(mixed, space, 35, seed=seed, settings=CHEAP).fun == 0.0 for seed in range(8))
+    plain = CHEAP | {"warp": "none"}  # finding out about a warp takes longer than the rest
+    hits = sum(minimize(mixed, space, 35, seed=seed, settings=plain).fun == 0.0 for seed in range(8))
     assert hits >= 6

@@ -337,7 +337,7 @@ def geweke(seed: int, model: Model, move: Sweep, laws: Laws, replicates: int) ->
 @pytest.mark.parametrize("name", ["product", "orders", "orders and product"])
 def test_a_sweep_leaves_the_joint_law_of_parameters_and_values_invariant(name: str) -> None:
     kernel = kernels(GEWEKE_SPACE)[name]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), sweep, parameter_laws(kernel, STANDARD), 400))
+    assert_plausible(geweke(1, Model(kernel, STANDARD), sweep, parameter_laws(kernel, STANDARD), 250))
 
 
 @pytest.mark.slow
