@@ -97,7 +97,7 @@ def asked(strategy: Strategy, evaluate: Callable[[Ints], float], n: int) -> Ints
 
 @pytest.mark.parametrize("name", EACH)
 def test_rows_lie_inside_a_mixed_space_and_a_seed_repeats_them(name: str) -> None:
-    space = SMALLER if name == "smac" else MIXED  # it looks at every neighbour of many points
+    space = SMALLER if name in ("smac", "default") else MIXED  # they look at every neighbour of many points
 
     def value(row: Ints) -> float:
         return float(np.sum(row / space.sizes))

@@ -446,7 +446,7 @@ def test_the_model_learns_to_stay_away_from_failures(
     def share() -> int:
         count = 0
         for seed in range(2):
-            opt = cheap(binary(8), preset, seed=seed, initial=8, acquisition=acquisition)
+            opt = cheap(binary(8), preset, seed=seed, initial=8, acquisition=acquisition, leapfrogs=10)
             asked = run(opt, lambda p: None if p["x0"] else rough(p), 28)
             count += sum(p["x0"] for p in asked[8:])
         return count
