@@ -13,4 +13,6 @@ CHEAP: dict[str, Any] = {
     "spray_starts": 20,
     "climbers": 3,
     "initial": 5,
+    "warp": "none",
 }
+"""Finding out whether the values ask for a warp takes as long as all the rest: tests where it matters say "auto"."""

@@ -276,7 +276,7 @@ def test_a_broken_draw_is_seen(what: str) -> None:
     kind, move = BROKEN[what]
     wrong = kind(level="standard", noise="half-cauchy", noise_scale=0.3, beta="normal", relevance_scale=0.8)
     kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 160))
+    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 100))
 
 
 # -- the law of the chain: the slice sampler's draws -----------------------------------------------------------------

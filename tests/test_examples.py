@@ -26,7 +26,7 @@ SAYS = {
     "category_graph.py": r"without a graph .*: 0\.[4-9]\d\nfamilies as a graph .*: 0\.[0-2]\d\nbest of 15 evaluations",
     "parallel_workers.py": r"best of 24: -?\d.*\n\d+ failed",
     "nas.py": r"best of 10 evaluations, \d+ of them trained: 0\.\d{3}\nits nodes: .*; \d+% of the operations",
-    "optuna_study.py": r"best of 16 trials: \d+\.\d ms",
+    "optuna_study.py": r"^best of 16 trials: \d+\.\d ms(.*\n)*variable +influence",
 }
 
 
