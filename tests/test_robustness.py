@@ -523,7 +523,7 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def told_case(rng: np.random.Generator, seed: int, variables: int = 4, observations: int = 6) -> Optimizer:
-    """An optimiser that was told the data, and holds them: as they were, the best of them; one in four after a restart too."""
+    """An optimiser that was told the data, and holds them and the best of them; one in four after a restart too."""
     space = random_space(rng, variables)
     opt = Optimizer(space, seed=seed, preset=str(rng.choice(PRESETS)), settings=random_settings(rng))
     rows = space.random_rows(rng, int(rng.integers(0, observations + 1)))
