@@ -57,8 +57,8 @@ def prediction_error(graph: Any) -> float:
 def main() -> None:
     for name, graph in (("without a graph", None), ("families as a graph", alike())):
         print(f"{name:<20} error of predictions for alloys never measured: {prediction_error(graph):.2f}")
-    result = carbo.minimize(wear, space(alike()), budget=25, seed=0)
-    print(f"best of 25 evaluations: {result.fun:.2f} with {result.x}")
+    result = carbo.minimize(wear, space(alike()), budget=15, seed=0)
+    print(f"best of 15 evaluations: {result.fun:.2f} with {result.x}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def cost(params: dict[str, Any]) -> float:
 
 
 def main() -> None:
-    result = carbo.minimize(cost, SPACE, budget=40, seed=0)
+    result = carbo.minimize(cost, SPACE, budget=25, seed=0)
     assert all(permitted(params) for params in result.x_iters)
     chosen = [name for name in SENSORS if result.x[name]]
     allowed = SPACE.all_rows()

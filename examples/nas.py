@@ -12,7 +12,7 @@ from carbo.bench.nas.training import Split, Trainer
 from carbo.bench.problems.nas import NAMES
 
 IMAGES = Images(channels=1, side=8, classes=3)  # the side is a multiple of 8
-SEEDS, EPOCHS, BUDGET = (0, 1), 4, 12  # for real: four seeds, 20 epochs, some hundred evaluations
+SEEDS, EPOCHS, BUDGET = (0, 1), 2, 10  # for real: four seeds, 20 epochs, some hundred evaluations
 
 
 def your_images(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -38,11 +38,11 @@ def main() -> None:
     sampler = carbo.CarboSampler(
         graphs={"engine": ALIKE},
         constraint=lambda params: not (params["mmap"] and params["direct_io"]),
-        n_startup_trials=12,
+        n_startup_trials=10,
         seed=0,
     )
     study = optuna.create_study(sampler=sampler)
-    study.optimize(milliseconds, n_trials=20, catch=MemoryError)
+    study.optimize(milliseconds, n_trials=16, catch=MemoryError)
     print(f"best of {len(study.trials)} trials: {study.best_value:.1f} ms with {study.best_params}")
     print(f"failed: {sum(t.state == optuna.trial.TrialState.FAIL for t in study.trials)}")
     print(sampler.optimizer(study).relevance())

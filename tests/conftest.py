@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 settings.register_profile("carbo", derandomize=True, deadline=None)
 settings.load_profile("carbo")
+
+# Where bytecode is not to be written, each of some three hundred processes that tests start would compile carbo again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what is in the background so, and all that it starts in turn: the tests that

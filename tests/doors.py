@@ -8,8 +8,11 @@ PRESETS = ("paper", "default")
 CHEAP: dict[str, Any] = {
     "samples": 2,
     "burn_in": 5,
+    "leapfrogs": 4,
     "random_starts": 100,
     "spray_starts": 20,
     "climbers": 3,
     "initial": 5,
+    "warp": "none",
 }
+"""Finding out whether the values ask for a warp takes as long as all the rest: tests where it matters say "auto"."""

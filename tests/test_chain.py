@@ -26,8 +26,8 @@ from carbo.errors import NumericalError, StateError
 from carbo.graph import Floats, Graph, spectrum
 from carbo.hamiltonian import Place
 from carbo.kernel import Kernel, Orders, Scales
-from carbo.posterior import Model, Priors, Sampling, initial
-from carbo.priors import Slopes
+from carbo.posterior import Model, Sampling, initial
+from carbo.priors import Priors, Slopes
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 from tests.doors import CHEAP
@@ -200,7 +200,7 @@ def geweke(seed: int, model: Model, move: Transition, laws: Laws, replicates: in
 
 def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant() -> None:
     kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 400))
+    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 250))
 
 
 @pytest.mark.slow
@@ -276,7 +276,7 @@ def test_a_broken_draw_is_seen(what: str) -> None:
     kind, move = BROKEN[what]
     wrong = kind(level="standard", noise="half-cauchy", noise_scale=0.3, beta="normal", relevance_scale=0.8)
     kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 160))
+    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 100))
 
 
 # -- the law of the chain: the slice sampler's draws -----------------------------------------------------------------

@@ -21,7 +21,7 @@ from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
 from carbo.graph import Floats, Ints
 from carbo.kernel import Orders, Scales, gram
-from carbo.posterior import Priors
+from carbo.priors import Priors
 from tests import oracles
 from tests.spaces import any_kinds, space_of, wide_above
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -26,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "space": {"errors", "graph", "variables"},
     "kernel": {"graph"},
     "gp": {"errors"},
-    "priors": set(),
+    "priors": {"errors"},
     "slice_sampling": set(),
     "threads": set(),
     "conditional": {"gp", "graph", "kernel", "slice_sampling"},
@@ -40,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "search": set(),
     "values": {"graph"},
     "warping": {"chain", "conditional", "errors", "graph", "posterior", "values"},
-    "settings": {"errors", "graph", "posterior"},
+    "settings": {"errors", "graph", "posterior", "priors"},
     "subset": {"conditional", "graph"},
     "suggest": {"acquisition", "ensemble", "errors", "graph", "search", "settings", "space", "subset"},
     "influence": {"ensemble", "graph", "incremental", "kernel", "space"},
@@ -117,3 +118,30 @@ def test_the_reader_of_imports_sees_late_and_plain_ones(tmp_path: Path, monkeypa
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     assert imports("sample") == {"os.path", "carbo.gp", "carbo.bench.speed", "networkx"}
     assert inside("sample") == {"gp", "bench"}
+
+
+USED_LATER = """
+import sys
+import carbo
+assert not {"scipy", "carbo.optimizer", "importlib.metadata"} & set(sys.modules)
+space = carbo.Space({"a": carbo.Binary()})
+assert not {"scipy", "carbo.optimizer"} & set(sys.modules)
+assert carbo.Optimizer(space, seed=0).ask()
+assert "scipy.optimize" not in sys.modules
+assert carbo.posterior.Priors is carbo.priors.Priors
+assert callable(carbo.minimize) and carbo.__version__
+assert set(carbo.__all__) <= set(dir(carbo))
+from carbo import *
+assert Optimizer is carbo.Optimizer
+"""
+
+
+def test_what_takes_long_to_import_is_imported_when_it_is_used() -> None:
+    """Every start of every command pays for what `import carbo` loads."""
+    subprocess.run([sys.executable, "-c", USED_LATER], check=True)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    for name in ("optimiser", "__unknown__", "_hidden"):
+        with pytest.raises(AttributeError, match=f"module 'carbo' has no attribute '{name}'"):
+            getattr(carbo, name)

@@ -376,11 +376,12 @@ def test_an_initial_point_whose_value_is_known_is_not_evaluated() -> None:
 @both_presets
 def test_it_finds_the_target_among_256_in_25_evaluations(preset: str) -> None:
     """At least 6 of 9 seeds. Random search finds it with probability 25/256, in 6 of 9 runs with 6e-5. Over seeds 0
-    to 51 the paper preset found it in 49 runs and the default in 52; at the former rate fewer than 6 of 9 have
+    to 51 the paper preset found it in 49 runs and the default in 51; at the former rate fewer than 6 of 9 have
     probability 1e-3.
     """
+    settings = CHEAP | {"warp": "auto"}
     hits = sum(
-        minimize(hamming, binary(8), 25, seed=seed, preset=preset, settings=CHEAP).fun == 0.0 for seed in range(9)
+        minimize(hamming, binary(8), 25, seed=seed, preset=preset, settings=settings).fun == 0.0 for seed in range(9)
     )
     assert hits >= 6
 
@@ -410,5 +411,6 @@ def test_it_finds_the_minimum_of_a_mixed_space_with_an_interaction() -> None:
         }
     )
     assert space.cardinality == 384
-    hits = sum(minimize(mixed, space, 35, seed=seed, settings=CHEAP).fun == 0.0 for seed in range(8))
+    settings = CHEAP | {"leapfrogs": 10}
+    hits = sum(minimize(mixed, space, 35, seed=seed, settings=settings).fun == 0.0 for seed in range(8))
     assert hits >= 6

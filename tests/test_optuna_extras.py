@@ -45,13 +45,6 @@ def test_the_page_on_optuna_runs_in_order() -> None:
     assert names["sampler"].exhausted
 
 
-def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(ROOT / "examples" / "optuna_study.py"), run_name="__main__")
-    out = capsys.readouterr().out
-    assert out.startswith("best of 20 trials: ")
-    assert "variable   influence" in out
-
-
 # ---------------------------------------------------------------- OptunaHub
 
 

@@ -224,10 +224,10 @@ def test_processes_with_the_same_seed_share_a_sqlite_file_and_evaluate_every_poi
     code = WORKER.format(grid=GRID, settings=CHEAPEST)
     with contextlib.ExitStack() as stack:
         workers = [stack.enter_context(subprocess.Popen([sys.executable, "-c", code, url], text=True,
-                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)) for _ in range(3)]  # fmt: skip
-        assert [worker.stdout.readline() for worker in workers if worker.stdout] == ["ready\n"] * 3
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)) for _ in range(2)]  # fmt: skip
+        assert [worker.stdout.readline() for worker in workers if worker.stdout] == ["ready\n"] * 2
         for worker in workers:  # the end of its input sends a worker off
             assert worker.stdin is not None
             worker.stdin.close()
-    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    assert [worker.returncode for worker in workers] == [0, 0]
     assert evaluated(study) == Counter(product(*GRID.values()))

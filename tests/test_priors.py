@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from carbo import priors
-from carbo.posterior import Priors
+from carbo.priors import Priors
 from tests import oracles
 from tests.oracles import Law
 

@@ -14,7 +14,8 @@ from carbo.conditional import Data, Hyper
 from carbo.graph import spectrum
 from carbo.incremental import moves
 from carbo.kernel import Coordinate, Orders, Product, Scales, cross, gram
-from carbo.posterior import Model, Priors, Sampling, initial, start, sweep
+from carbo.posterior import Model, Sampling, initial, start, sweep
+from carbo.priors import Priors
 from tests import oracles
 
 BINARY = spectrum(graphs.complete(2))

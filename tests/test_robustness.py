@@ -51,7 +51,7 @@ def told(opt: Optimizer, values: list[Any]) -> list[Params]:
 def steps(preset: str, seed: int, a: float = 1.0, b: float = 0.0) -> list[Params]:
     """Twelve suggestions where the values told are a f(x) + b for one random quadratic function f."""
     weights = np.random.default_rng(seed).normal(size=(10, 10))
-    opt, asked = cheap(binary(10), preset, seed=seed), []
+    opt, asked = cheap(binary(10), preset, seed=seed, warp="auto"), []
     for _ in range(12):
         asked.append(opt.ask())
         x = np.array(list(asked[-1].values()), dtype=float)
@@ -112,7 +112,7 @@ ODD_VALUES: dict[str, list[Any]] = {
 @both_presets
 @pytest.mark.parametrize("name", ODD_VALUES)
 def test_odd_values_give_suggestions_and_predictions(preset: str, name: str) -> None:
-    opt = cheap(binary(6), preset, exhaustive=0, initial=1)
+    opt = cheap(binary(6), preset, exhaustive=0, initial=1, warp="auto")
     points = told(opt, ODD_VALUES[name])
     asked = opt.ask(2)
     assert distinct(asked)
@@ -504,6 +504,7 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     return {
         "samples": 2 if rng.random() < 0.2 else 1,
         "burn_in": int(rng.random() < 0.1),
+        "leapfrogs": int(rng.integers(1, 4)),
         "random_starts": int(rng.integers(1, 12)),
         "spray_starts": int(rng.integers(0, 6)),
         "spray_distance": int(rng.integers(1, 4)),
@@ -521,15 +522,30 @@ def random_settings(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def one_case(seed: int, variables: int = 4, observations: int = 6, rounds: int = 1) -> None:
-    """A random space, random data (a quarter of them at one point only) and one suggestion or three, each round."""
-    rng = np.random.default_rng(seed)
+def told_case(rng: np.random.Generator, seed: int, variables: int = 4, observations: int = 6) -> Optimizer:
+    """An optimiser that was told the data, and holds them and the best of them; one in four after a restart too."""
     space = random_space(rng, variables)
     opt = Optimizer(space, seed=seed, preset=str(rng.choice(PRESETS)), settings=random_settings(rng))
     rows = space.random_rows(rng, int(rng.integers(0, observations + 1)))
     if rng.random() < 0.25:
         rows = np.repeat(rows[:1], len(rows), axis=0)
-    opt.tell(space.decode_many(rows), random_values(rng, len(rows)))
+    points, values = space.decode_many(rows), random_values(rng, len(rows))
+    opt.tell(points, values)
+    assert all(np.array_equal(space.encode(p), row) for p, row in zip(points, rows, strict=True))
+    assert space.constraint is None or all(map(space.constraint, points))
+    good = [v for v in values if v is not None]
+    for held in (opt, Optimizer.from_state(space, opt.state())) if seed % 4 == 0 else (opt,):
+        assert held.history()[0] == points
+        np.testing.assert_array_equal(held.history()[1], np.array(values, dtype=float))
+        assert (held.best.value if held.best else None) == min(good, default=None)
+    return opt
+
+
+def one_case(seed: int, variables: int = 4, observations: int = 6, rounds: int = 1) -> None:
+    """A random space, random data (a quarter of them at one point only) and one suggestion or three, each round."""
+    rng = np.random.default_rng(seed)
+    opt = told_case(rng, seed, variables, observations)
+    space = opt.space
     for _ in range(rounds):
         points, values = opt.history()
         taken = [p for p, v in zip(points, values, strict=True) if np.isnan(v) or not opt.settings.replicate]
@@ -549,6 +565,15 @@ def one_case(seed: int, variables: int = 4, observations: int = 6, rounds: int =
         assert np.all(np.isfinite(std))
 
 
+def check_told(seeds: range) -> None:
+    for seed in seeds:
+        try:
+            told_case(np.random.default_rng(seed), seed)
+        except Exception as error:
+            error.add_note(f"in told_case(default_rng({seed}), {seed})")
+            raise
+
+
 def check_cases(seeds: range, variables: int = 4, observations: int = 6, rounds: int = 1) -> None:
     for seed in seeds:
         try:
@@ -559,7 +584,15 @@ def check_cases(seeds: range, variables: int = 4, observations: int = 6, rounds:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_two_thousand_random_spaces_and_data_sets(block: int) -> None:
+def test_two_thousand_random_spaces_and_data_sets_every_fifth_with_suggestions(block: int) -> None:
+    block_of = range(500 * block, 500 * (block + 1))
+    check_told(block_of)
+    check_cases(block_of[block::5])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(4))
+def test_suggestions_in_all_of_the_two_thousand(block: int) -> None:
     check_cases(range(500 * block, 500 * (block + 1)))
 
 

@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
@@ -110,6 +110,20 @@ def run(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments, out=out), capture_output=True, text=True, check=False)
 
 
+Here = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def here(capsys: pytest.CaptureFixture[str]) -> Here:
+    """`run` in this process, for what starts no other."""
+
+    def main(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
+        code = cli.main(line := command(*arguments, out=out)[3:])
+        return subprocess.CompletedProcess(line, code, *capsys.readouterr())
+
+    return main
+
+
 class Laboratory:
     """The command with the methods above, and a gate."""
 
@@ -180,7 +194,7 @@ def trail(records: list[Record]) -> dict[Any, tuple[list[list[int]], list[float]
 # --- the command ---------------------------------------------------------------------------------------------------
 
 
-def test_a_grid_is_recorded_and_not_done_again(tmp_path: Path) -> None:
+def test_a_grid_is_recorded_and_not_done_again(tmp_path: Path, here: Here) -> None:
     first = run(*SMALL, "--jobs", "2", out=tmp_path)
     assert first.returncode == 0, first.stderr
     assert first.stderr == ""
@@ -191,7 +205,7 @@ def test_a_grid_is_recorded_and_not_done_again(tmp_path: Path) -> None:
         (p, None, m, r) for p in ("ising-0", "maxcut-random") for m in ("annealing", "random") for r in (1, 2)
     )
     content = {file: file.read_bytes() for file in (tmp_path / "runs").iterdir()}
-    second = run(*SMALL, out=tmp_path)
+    second = here(*SMALL, out=tmp_path)
     assert second.returncode == 0
     assert "8 recorded already, 0 to do" in second.stdout
     assert {file: file.read_bytes() for file in (tmp_path / "runs").iterdir()} == content
@@ -291,12 +305,12 @@ def test_two_processes_at_the_same_time_do_each_run_once(tmp_path: Path) -> None
     assert sum(int(found[1]) for found in here if found) == 16
 
 
-def test_a_torn_last_line_is_repaired_and_its_run_done_again(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_repaired_and_its_run_done_again(tmp_path: Path, here: Here) -> None:
     assert run(*SMALL, out=tmp_path).returncode == 0
     before = trail(read(tmp_path))
     path = tmp_path / "runs" / "ising-0.jsonl"
     path.write_bytes(path.read_bytes()[:-30])
-    dry = run(*SMALL, "--dry-run", out=tmp_path)
+    dry = here(*SMALL, "--dry-run", out=tmp_path)
     assert "7 recorded, 1 to do" in dry.stdout
     done = run(*SMALL, out=tmp_path)
     assert done.returncode == 0
@@ -306,11 +320,11 @@ def test_a_torn_last_line_is_repaired_and_its_run_done_again(tmp_path: Path) -> 
     assert trail(read(tmp_path)) == before
 
 
-def test_a_damaged_line_stops_before_anything_starts(tmp_path: Path) -> None:
+def test_a_damaged_line_stops_before_anything_starts(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "runs" / "ising-0.jsonl"
     path.parent.mkdir()
     path.write_text("nonsense\n")
-    done = run(*SMALL, out=tmp_path)
+    done = here(*SMALL, out=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -372,12 +386,12 @@ def test_wrong_input_is_one_line_and_exit_code_2_before_anything_starts(
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_list_and_dry_run_show_and_do_nothing(tmp_path: Path) -> None:
-    listed = run("--list", out=tmp_path / "out")
+def test_list_and_dry_run_show_and_do_nothing(tmp_path: Path, here: Here) -> None:
+    listed = here("--list", out=tmp_path / "out")
     assert listed.returncode == 0
     for name in (*PROBLEM_GROUPS["all"], *METHODS):
         assert any(text.split()[:1] == [name] for text in listed.stdout.splitlines())
-    planned = run(*SMALL, "--dry-run", out=tmp_path / "out")
+    planned = here(*SMALL, "--dry-run", out=tmp_path / "out")
     assert planned.returncode == 0
     assert "8 runs wanted, 0 recorded, 8 to do" in planned.stdout
     assert planned.stdout.count("to do: run 1-2") == 4

@@ -12,7 +12,7 @@ import pytest
 
 import carbo
 from carbo import DEFAULT, PAPER, Settings
-from carbo.posterior import Priors
+from carbo.priors import Priors
 
 NAMES = [field.name for field in dataclasses.fields(Settings)]
 PRIOR_NAMES = [field.name for field in dataclasses.fields(Priors)]

@@ -16,7 +16,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from carbo import hamiltonian, posterior, priors
 from carbo.conditional import Data, Hyper
@@ -212,6 +211,8 @@ def _move(
 
 def _climb(density: Posterior, here: Place) -> Place:
     """Near the mode: a chain that starts far out would take most of its burn-in to get there."""
+    from scipy.optimize import minimize  # a quarter of the time that importing all of carbo would take
+
     places = [here]
 
     def descent(x: Floats) -> tuple[float, Floats]:

@@ -26,13 +26,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from carbo.graph import Floats, Ints, Spectrum, Table, table
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 FLOOR = 1e-30
 """Smallest entry of a table in the product kernel, so that a factor can always be divided out again."""
@@ -148,6 +150,8 @@ def one_hot(sizes: Ints, rows: Ints) -> Floats | sparse.csr_array:
     columns, width = rows + (np.cumsum(sizes) - sizes), int(np.sum(sizes))
     if width > DENSE_COLUMNS:
         pointers = np.arange(0, columns.size + 1, columns.shape[1])
+        from scipy import sparse
+
         return sparse.csr_array((np.ones(columns.size), columns.reshape(-1), pointers), (len(rows), width))
     H = np.zeros((len(rows), width))
     H[np.arange(len(rows))[:, None], columns] = 1.0

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from carbo.errors import DataError, SpaceExhausted
 from carbo.inputs import resolve
-from carbo.optimizer import Optimizer
 from carbo.settings import Settings
 from carbo.space import Params, Space
 
-Callback = Callable[[OptimizeResult], Any]
+if TYPE_CHECKING:  # what takes long to import is imported where it is used: `import carbo` is in every start
+    from scipy.optimize import OptimizeResult
+
+    from carbo.optimizer import Optimizer
+
+    Callback = Callable[[OptimizeResult], Any]
 
 
 def minimize(  # noqa: PLR0913
@@ -43,6 +46,7 @@ def minimize(  # noqa: PLR0913
     Returns an OptimizeResult with x (a dict), fun, nfev, x_iters, func_vals (NaN where failed), success, message,
     space and optimizer. KeyboardInterrupt returns what there is, with success False.
     """
+
     if isinstance(budget, bool) or not isinstance(budget, numbers.Integral) or budget < 1:
         raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}; 100 is a good start")
     if not callable(fun):
@@ -77,6 +81,8 @@ def minimize(  # noqa: PLR0913
 def _optimizer(
     space: Space, seed: int | None, settings: Settings, initial: int | Iterable[Mapping[str, Any]] | None
 ) -> Optimizer:
+    from carbo.optimizer import Optimizer
+
     if isinstance(initial, int | np.integer):
         return Optimizer(space, seed=seed, settings=settings.changed({"initial": initial}))
     return Optimizer(space, seed=seed, settings=settings, initial=() if initial is None else initial)
@@ -108,6 +114,8 @@ class _Progress:
         return len(self._optimizer) - self._before
 
     def result(self, message: str, success: bool) -> OptimizeResult:
+        from scipy.optimize import OptimizeResult
+
         optimizer = self._optimizer
         best = optimizer.best
         self._points += [optimizer.space.decode(row) for row in optimizer._rows[len(self._points) :]]

@@ -9,12 +9,17 @@ Notation
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from carbo.errors import SettingsError
+
 Floats = NDArray[np.float64]
 Slopes = tuple[Floats, Floats]
+Interval = tuple[float, float]
 
 MINUS_INFINITY = -math.inf
 
@@ -78,3 +83,87 @@ def gamma_on_log_slope(log_x: Floats, shape: float, rate: float) -> Slopes:
 def normal_slope(x: Floats, mean: float, sd: float) -> Slopes:
     away = (x - mean) / sd
     return -0.5 * away**2, -away / sd
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Which prior each parameter has; intervals are supports on the log scale.
+
+    beta: "published" is the paper's (Horseshoe bound at beta, no Jacobian), "horseshoe" the same with the
+    Jacobian of log beta, "gamma" Gamma(1, 3), "normal" log beta ~ N(beta_mean, beta_sd).
+    level: "published" puts the paper's data-dependent priors on mean and signal variance; "standard" puts N(0, 1)
+    on the mean, drawn exactly, and log w ~ N(0, weight_sd).
+    noise: "published" is the paper's bound; "half-cauchy" has scale noise_scale on the variance.
+    relevance: "horseshoe" or "half-cauchy" with scale relevance_scale, or "normal": log r ~ N(0, relevance_scale).
+    """
+
+    beta: Literal["published", "horseshoe", "gamma", "normal"] = "published"
+    beta_tau: float = 5.0
+    beta_mean: float = 0.0
+    beta_sd: float = 1.0
+    beta_support: Interval = (-12.0, math.log(100.0))
+    level: Literal["published", "standard"] = "published"
+    weight_sd: float = 1.5
+    weight_support: Interval = (-10.0, 10.0)
+    noise: Literal["published", "half-cauchy"] = "published"
+    noise_scale: float = 0.05
+    noise_support: Interval = (-12.0, math.log(1e4))
+    relevance: Literal["horseshoe", "half-cauchy", "normal"] = "horseshoe"
+    relevance_scale: float = 1.0
+    relevance_support: Interval = (-6.0, 3.0)
+
+    def __post_init__(self) -> None:
+        for key, kind in get_type_hints(Priors).items():
+            value = getattr(self, key)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
+            if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
+                raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
+            numbers = isinstance(value, tuple) and all(isinstance(end, int | float) for end in value)
+            if kind == Interval and not (numbers and len(value) == 2 and value[0] < value[1]):
+                raise SettingsError(f"prior {key!r}: expected (low, high) with low < high, got {value!r}")
+
+    def log_beta(self, theta: float) -> float:
+        if self.beta == "published":
+            return horseshoe_bound(math.exp(theta), self.beta_tau)
+        if self.beta == "horseshoe":
+            return horseshoe_on_log(theta, self.beta_tau)
+        if self.beta == "gamma":
+            return gamma_on_log(theta, 1.0, 3.0)
+        return normal(theta, self.beta_mean, self.beta_sd)
+
+    def beta_slope(self, theta: Floats) -> Slopes:
+        """log_beta of each, and its derivative."""
+        if self.beta == "published":
+            return horseshoe_bound_slope(theta, self.beta_tau)
+        if self.beta == "horseshoe":
+            return horseshoe_on_log_slope(theta, self.beta_tau)
+        if self.beta == "gamma":
+            return gamma_on_log_slope(theta, 1.0, 3.0)
+        return normal_slope(theta, self.beta_mean, self.beta_sd)
+
+    def log_noise(self, theta: float) -> float:
+        if self.noise == "published":  # log(1 + (0.1 / noise)^2): tau = sqrt(0.05) * 0.1^(1/2) in the paper's letters
+            return horseshoe_bound(math.exp(theta), 0.1 / math.sqrt(2.0))
+        return half_cauchy_on_log(theta, self.noise_scale)
+
+    def noise_slope(self, theta: Floats) -> Slopes:
+        """log_noise of each, and its derivative."""
+        if self.noise == "published":
+            return horseshoe_bound_slope(theta, 0.1 / math.sqrt(2.0))
+        return half_cauchy_on_log_slope(theta, self.noise_scale)
+
+    def log_relevance(self, theta: float) -> float:
+        if self.relevance == "horseshoe":
+            return horseshoe_on_log(theta, self.relevance_scale)
+        if self.relevance == "half-cauchy":
+            return half_cauchy_on_log(theta, self.relevance_scale)
+        return normal(theta, 0.0, self.relevance_scale)
+
+    def relevance_slope(self, theta: Floats) -> Slopes:
+        """log_relevance of each, and its derivative."""
+        if self.relevance == "horseshoe":
+            return horseshoe_on_log_slope(theta, self.relevance_scale)
+        if self.relevance == "half-cauchy":
+            return half_cauchy_on_log_slope(theta, self.relevance_scale)
+        return normal_slope(theta, 0.0, self.relevance_scale)

@@ -6,11 +6,14 @@ import dataclasses
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from carbo.errors import SettingsError
 from carbo.graph import Scale
-from carbo.posterior import Priors, Sampling
+from carbo.priors import Priors
+
+if TYPE_CHECKING:
+    from carbo.posterior import Sampling
 
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
@@ -35,7 +38,7 @@ class Settings:
     warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
                     sees the logarithm of the worse half of the values (`carbo.warping`); "none": never
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
-    priors          see carbo.posterior.Priors
+    priors          see carbo.priors.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
                     that is possible (kernel "orders" without product_term, priors of level "standard"), by
                     Hamiltonian trajectories of at most `leapfrogs` steps, and "slice" elsewhere
@@ -124,7 +127,7 @@ class Settings:
                 f"got {self.highest_order}; product_term=True adds all orders at once"
             )
         if not isinstance(self.priors, Priors):
-            raise SettingsError(f"setting 'priors': expected a carbo.posterior.Priors, got {self.priors!r}")
+            raise SettingsError(f"setting 'priors': expected a carbo.priors.Priors, got {self.priors!r}")
 
     @property
     def warps(self) -> bool:
@@ -132,6 +135,8 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling:
+        from carbo.posterior import Sampling  # here, for the sake of commands that only read settings
+
         smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
         leapfrogs = self.leapfrogs if self.sampler == "auto" and smooth else 0
         return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings, leapfrogs)

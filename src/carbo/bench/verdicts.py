@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.special import stdtrit
-
 from carbo.bench.cells import all_columns, counted, number, printed_optimum
 from carbo.bench.paper import COUNTERPARTS, Column
 from carbo.bench.results import ORIGINAL, PUBLISHED, REFERENCE, Results, Version, optimum
@@ -108,6 +106,8 @@ def short_of_paper(results: Results) -> list[Verdict]:
 
 
 def _student(runs: int) -> float:
+    from scipy.special import stdtrit
+
     return math.inf if runs == 1 else float(stdtrit(runs - 1, (1 + LEVEL) / 2))
 
 

@@ -9,8 +9,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-import carbo
 from carbo.cli import bench, completion, dashboard, demo, init, inspect, report, suggest, tune
 from carbo.errors import CarboError
 
@@ -43,6 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+class _Version(argparse.Action):
+    """Looked up only where it is asked for: that takes longer than reading the command line."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        import carbo
+
+        print(f"carbo {carbo.__version__}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top = argparse.ArgumentParser(
@@ -51,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"carbo {carbo.__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for each in (demo, tune, inspect, report, init, suggest, dashboard, bench):
         each.add(commands)

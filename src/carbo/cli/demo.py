@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 import carbo
 from carbo.cli.arguments import command, count
@@ -17,6 +16,8 @@ from carbo.settings import PRESETS
 from carbo.space import Params
 
 if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
     from carbo.cli.arguments import Commands
 
 EXAMPLES = """examples:

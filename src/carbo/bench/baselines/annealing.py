@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
 
 from carbo.bench.baselines.base import Method
 from carbo.bench.baselines.moves import random_neighbour
@@ -48,6 +47,8 @@ def mean_hops(graph: Graph) -> float:
         return 1.0
     if graph.kind == "path":
         return (graph.size + 1) / 3
+    from scipy.sparse.csgraph import shortest_path
+
     distances = shortest_path(laplacian(graph) < 0, unweighted=True)
     between = distances[~np.eye(graph.size, dtype=np.bool_) & np.isfinite(distances)]
     return float(np.mean(between)) if between.size else 1.0

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carbo import gp
 from carbo.bench.baselines.bocs_search import Polynomial
 from carbo.graph import Floats, Ints
 
@@ -140,6 +139,8 @@ def coefficients(rng: np.random.Generator, data: Regression, D: Floats, sigma2: 
     X, y = data
     n, p = X.shape
     scaled = X * np.sqrt(D)
+    from carbo import gp
+
     L = gp.cholesky(scaled @ scaled.T + np.eye(n))
     prior = math.sqrt(sigma2) * np.sqrt(D) * rng.standard_normal(p)
     seen = X @ prior + math.sqrt(sigma2) * rng.standard_normal(n)

@@ -10,8 +10,7 @@ from typing import Any
 from carbo.bench.baselines.base import Method
 from carbo.errors import SettingsError
 from carbo.graph import Ints
-from carbo.optimizer import Optimizer
-from carbo.posterior import Priors
+from carbo.priors import Priors
 from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space import Space
 
@@ -25,6 +24,8 @@ class Carbo:
     """`carbo.Optimizer` with given settings."""
 
     def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
+        from carbo.optimizer import Optimizer
+
         self._space = space
         self._optimizer = Optimizer(space, seed=seed, settings=settings)
 

@@ -49,9 +49,11 @@ class Smac:
             self._facade.tell(info, TrialValue(float(value)), save=False)
 
     def ask(self) -> Ints:
+        import joblib
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
-        with quiet("smac"):
+        # One thread, like every method here; a forest of ten trees is the same, and several threads mostly wait.
+        with quiet("smac"), joblib.parallel_config(backend="sequential"):
             try:
                 asked = self._facade.ask()
             except (ConfigurationSpaceExhaustedException, StopIteration):  # the second if asked once more
