@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, kernel
+from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, orders, sums
 from carbo.graph import Floats
 from carbo.variables import Variable
 
@@ -47,5 +47,7 @@ def any_kinds(rng: np.random.Generator, most: int) -> list[str]:
 @contextlib.contextmanager
 def wide_above(values: int) -> Iterator[None]:
     """Within: variables of more values than that count as wide, so that small spaces can show what large ones do."""
-    with mock.patch.object(kernel, "WIDE", values), mock.patch.object(gradient, "WIDE", values):
+    with contextlib.ExitStack() as stack:
+        for module in (sums, orders, gradient):
+            stack.enter_context(mock.patch.object(module, "WIDE", values))
         yield

@@ -21,7 +21,9 @@ from carbo import search
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Ints, spectrum
-from carbo.kernel import Kernel, Orders, Product, Scales
+from carbo.kernel import Kernel, Scales
+from carbo.orders import Orders
+from carbo.product import Product
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 

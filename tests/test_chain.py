@@ -25,7 +25,8 @@ from carbo.conditional import Data, Hyper
 from carbo.errors import NumericalError, StateError
 from carbo.graph import Floats, Graph, spectrum
 from carbo.hamiltonian import Place
-from carbo.kernel import Kernel, Orders, Scales
+from carbo.kernel import Kernel, Scales
+from carbo.orders import Orders
 from carbo.posterior import Model, Sampling, initial
 from carbo.priors import Priors, Slopes
 from tests import oracles

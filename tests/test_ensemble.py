@@ -15,7 +15,10 @@ from carbo import graph as graphs
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Graph, Ints, spectrum
-from carbo.kernel import Kernel, Orders, Product, Scales, cross, diagonal, gram
+from carbo.kernel import Kernel, Scales
+from carbo.orders import Orders
+from carbo.product import Product
+from carbo.sums import cross, diagonal, gram
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 

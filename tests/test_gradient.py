@@ -20,8 +20,10 @@ from carbo import Categorical, Integer, Space, gradient, priors
 from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
 from carbo.graph import Floats, Ints
-from carbo.kernel import Orders, Scales, gram
+from carbo.kernel import Scales
+from carbo.orders import Orders
 from carbo.priors import Priors
+from carbo.sums import gram
 from tests import oracles
 from tests.spaces import any_kinds, space_of, wide_above
 

@@ -17,7 +17,9 @@ from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
 from carbo.graph import Floats, Ints
 from carbo.incremental import Around, Moves, OfOrders, OfProduct, Plain, moves
-from carbo.kernel import WIDE, Kernel, Orders, Product, Scales
+from carbo.kernel import WIDE, Kernel, Scales
+from carbo.orders import Orders
+from carbo.product import Product
 from tests import test_ensemble
 from tests.spaces import any_kinds, space_of, wide_above
 

@@ -16,22 +16,10 @@ from hypothesis import strategies as st
 
 from carbo import graph as graphs
 from carbo.graph import Floats, Graph, Ints, Scale, Spectrum, spectrum
-from carbo.kernel import (
-    Coordinate,
-    Curve,
-    Kernel,
-    Orders,
-    Product,
-    Scales,
-    Split,
-    centred,
-    cross,
-    diagonal,
-    diffusion,
-    gram,
-    newton,
-    symmetric,
-)
+from carbo.kernel import Coordinate, Curve, Kernel, Scales, Split, centred, diffusion
+from carbo.orders import Orders, newton, symmetric
+from carbo.product import Product
+from carbo.sums import cross, diagonal, gram
 from tests import oracles
 
 SCALES: tuple[Scale, ...] = ("connectivity", "published")

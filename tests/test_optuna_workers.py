@@ -26,7 +26,7 @@ from carbo.graph import Ints
 from carbo.optuna_engine import Engine
 from carbo.optuna_space import Distributions
 from carbo.optuna_trials import CLAIM, REPEAT, claim_text, claims_same, write_claim
-from carbo.space import row_key
+from carbo.rows import row_key
 from tests.doors import CHEAP
 
 CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20}

@@ -22,9 +22,11 @@ from carbo import graph as graphs
 from carbo.conditional import Data, Hyper
 from carbo.errors import NumericalError
 from carbo.graph import Floats, Graph, Ints, spectrum
-from carbo.kernel import Kernel, Orders, Product, Scales
+from carbo.kernel import Kernel, Scales
+from carbo.orders import Orders
 from carbo.posterior import Model, Sampling, State, draw, initial, start, sweep
 from carbo.priors import Priors
+from carbo.product import Product
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value, p_value_two
 

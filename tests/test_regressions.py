@@ -13,9 +13,12 @@ from carbo import search
 from carbo.conditional import Data, Hyper
 from carbo.graph import spectrum
 from carbo.incremental import moves
-from carbo.kernel import Coordinate, Orders, Product, Scales, cross, gram
+from carbo.kernel import Coordinate, Scales
+from carbo.orders import Orders
 from carbo.posterior import Model, Sampling, initial, start, sweep
 from carbo.priors import Priors
+from carbo.product import Product
+from carbo.sums import cross, gram
 from tests import oracles
 
 BINARY = spectrum(graphs.complete(2))

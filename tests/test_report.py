@@ -234,7 +234,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
     data = optimizer._beliefs.view(optimizer._told).data
     n, means, variances = len(data.y), [], []
     for hyper in model.hypers:
-        K = carbo.kernel.cross(model.kernel, hyper.scales, np.exp(hyper.log_w), data.X, data.X)
+        K = carbo.sums.cross(model.kernel, hyper.scales, np.exp(hyper.log_w), data.X, data.X)
         C = K + math.exp(hyper.log_noise) * np.eye(n)
         mean, variance = np.empty(n), np.empty(n)
         for i in range(n):

@@ -25,7 +25,8 @@ from scipy.stats import chi2
 
 from carbo.errors import SpaceError
 from carbo.graph import Ints, spectrum
-from carbo.space import Params, RowSet, Space, row_key, row_keys
+from carbo.rows import RowSet, row_key, row_keys
+from carbo.space import Params, Space
 from carbo.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
 
 FALSE_ALARM = 1e-6

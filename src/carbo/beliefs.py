@@ -17,8 +17,10 @@ from carbo import ensemble as ens
 from carbo.chain import Chain
 from carbo.conditional import Data
 from carbo.graph import Floats, Ints
-from carbo.kernel import Kernel, Orders, Product
+from carbo.kernel import Kernel
+from carbo.orders import Orders
 from carbo.posterior import Model, Sampling
+from carbo.product import Product
 from carbo.settings import STANDARD, Settings
 from carbo.space import Space
 from carbo.subset import Given, Shares, shares, spared

@@ -23,7 +23,8 @@ from carbo.errors import NumericalError
 from carbo.gradient import Likelihood
 from carbo.graph import Floats, Ints
 from carbo.hamiltonian import Box, Place
-from carbo.kernel import Kernel, Orders, Scales
+from carbo.kernel import Kernel, Scales
+from carbo.orders import Orders
 from carbo.posterior import Model, Sampling
 
 TARGET = 0.8

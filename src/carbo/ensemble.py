@@ -2,9 +2,9 @@
 
 Notation
     S, n, N     samples, observations (pending fantasies included), rows asked about
-    M           number of values of the variables that are not wide: columns of a one-hot row (`kernel.Columns`)
+    M           number of values of the variables that are not wide: columns of a one-hot row (`sums.Columns`)
     H           (N, M) one-hot rows
-    T           (M, n) a sample's per-variable tables, stacked: H @ T sums them over variables (`kernel.Sums`)
+    T           (M, n) a sample's per-variable tables, stacked: H @ T sums them over variables (`sums.Sums`)
     mu, sd      (S, N) posterior mean and standard deviation of the latent function, standardised
 
 Nothing here knows an acquisition function; `acquisition` turns mu and sd into scores.
@@ -23,7 +23,9 @@ from scipy.linalg import blas, lapack
 from carbo import gp
 from carbo.conditional import Data, Hyper
 from carbo.graph import Floats, Ints
-from carbo.kernel import Columns, Kernel, Product, Sums, Variances, cross, one_hot
+from carbo.kernel import Kernel
+from carbo.product import Product
+from carbo.sums import Columns, Sums, Variances, cross, one_hot
 
 TINY = 1e-200
 """Least prior variance: a space of one point has none, and rounding may leave less than none."""

@@ -28,7 +28,8 @@ from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
 from carbo.graph import Floats, Ints, Spectrum, table
-from carbo.kernel import WIDE, Orders, Scales, centred, inverse
+from carbo.kernel import WIDE, Scales, centred
+from carbo.orders import Orders, inverse
 
 BLOCK = 64
 """Rows mirrored at a time."""
@@ -157,7 +158,7 @@ class Likelihood:
         return sums
 
     def _polynomials(self, p: list[Floats]) -> list[Floats]:
-        """e_1..e_Q: `kernel.newton` in memory of its own, since fresh pages cost more than the arithmetic on them."""
+        """e_1..e_Q: `orders.newton` in memory of its own, since fresh pages cost more than the arithmetic on them."""
         e = [np.broadcast_to(p[0], self._C.shape)]
         for q in range(2, len(p) + 1):
             total = np.multiply(e[-1], p[0], out=self._polynomial_buffers[q - 1])

@@ -1,7 +1,7 @@
 """Posterior means and covariances of rows that are made of others: recombined halves, and changes in one variable.
 
 Notation
-    S, n        posterior samples, observations; M columns of one-hot rows (see `kernel.Columns`)
+    S, n        posterior samples, observations; M columns of one-hot rows (see `sums.Columns`)
     L           levels: values by which observations are told apart (see `ensemble.Levels`)
     K           (S, V, n) covariances of V rows with the observations
     alpha       (S, n) C^-1 (y - mean)
@@ -31,7 +31,10 @@ from scipy.linalg import blas
 
 from carbo.ensemble import FEW, ROOM, Ensemble, Recombined
 from carbo.graph import Floats, Ints
-from carbo.kernel import FLOOR, Orders, Product, Sums, diffusion, inverse, newton
+from carbo.kernel import diffusion
+from carbo.orders import Orders, inverse, newton
+from carbo.product import FLOOR, Product
+from carbo.sums import Sums
 
 Covariances = Callable[[Ints, bool], Floats]
 """(index, few) -> covariances of those rows with the first FEW observations, or with all."""

@@ -16,7 +16,7 @@ import numpy as np
 from carbo.ensemble import Ensemble
 from carbo.graph import Floats, Ints
 from carbo.incremental import Moves, moves
-from carbo.kernel import Orders
+from carbo.orders import Orders
 from carbo.space import Space
 
 BASE_ROWS = 256

@@ -22,9 +22,10 @@ from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.inputs import as_value, generator, listed, resolve
+from carbo.rows import row_key
 from carbo.saving import generator_from, generator_state, restore, rows_from, saved
 from carbo.settings import Settings
-from carbo.space import Params, Space, row_key
+from carbo.space import Params, Space
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 from carbo.values import Scale

@@ -16,8 +16,9 @@ from carbo.graph import Ints
 from carbo.optimizer import Optimizer
 from carbo.optuna_space import Column
 from carbo.optuna_trials import Memory, claimed_row, claims_same, losses, settled
+from carbo.rows import row_key
 from carbo.settings import Settings
-from carbo.space import Params, Space, row_key
+from carbo.space import Params, Space
 
 
 class Engine:

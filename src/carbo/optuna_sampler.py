@@ -26,6 +26,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from carbo.choices import listing
 from carbo.errors import DataError, SpaceError, SpaceExhausted
 from carbo.graph import Ints
 from carbo.inputs import generator, resolve
@@ -43,7 +44,7 @@ from carbo.optuna_space import Column, Distributions, build, column, permitted, 
 from carbo.optuna_trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
 from carbo.settings import Settings
 from carbo.space import Constraint, Params, Space
-from carbo.variables import DEFAULT_POINTS, listing
+from carbo.variables import DEFAULT_POINTS
 
 PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds that the trial with the lower number waits for another to withdraw, before it does so itself."""

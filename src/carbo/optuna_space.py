@@ -12,9 +12,10 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from carbo.choices import is_label
 from carbo.errors import SpaceError
 from carbo.space import Constraint, Params, Space
-from carbo.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable, is_label
+from carbo.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable
 
 Distributions = dict[str, BaseDistribution]
 

@@ -12,20 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from carbo.choices import is_label, listing, native, refuse
 from carbo.errors import CarboError, SpaceError
 from carbo.space import Params, Space
-from carbo.variables import (
-    DEFAULT_POINTS,
-    Categorical,
-    Float,
-    Integer,
-    Ordinal,
-    Variable,
-    is_label,
-    listing,
-    native,
-    refuse,
-)
+from carbo.variables import DEFAULT_POINTS, Categorical, Float, Integer, Ordinal, Variable
 
 STEPS = 201
 """Most levels of integers and quantised numbers without `points` of their own; longer ranges get this many."""

@@ -17,22 +17,24 @@ import hashlib
 import json
 import math
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from operator import getitem
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from carbo import graph as graphs
+from carbo.adjacency import Moves, adjacency
+from carbo.choices import as_json, as_text, hint, listing, native, refuse
 from carbo.errors import SpaceError
-from carbo.graph import Graph, Ints, Scale, Spectrum
-from carbo.variables import KINDS, Variable, as_json, as_text, hint, listing, native, refuse
+from carbo.graph import Ints, Scale, Spectrum
+from carbo.rows import Bools, row_keys
+from carbo.variables import KINDS, Variable
 
 Params = dict[str, Any]
 Constraint = Callable[[Params], bool]
-Bools = NDArray[np.bool_]
 
 ENUMERABLE = 100_000
 """Spaces with at most this many combinations may be listed."""
@@ -44,66 +46,6 @@ WALKERS, SETTLE, THIN = 64, 20, 5
 """Random walk over rare feasible rows: rows that walk, steps before the first is kept, steps between kept ones."""
 CACHE_BYTES = 2**25
 """Room for remembered verdicts of a constraint."""
-
-
-class Adjacency(NamedTuple):
-    """The neighbours of every vertex. Those of complete graphs are counted, not listed."""
-
-    offset: Ints
-    """(d,) number of the first vertex of each variable."""
-    degree: Ints
-    """(sum k_i,) neighbours of each vertex."""
-    start: Ints
-    """(sum k_i,) where the neighbours of a vertex begin in `target`."""
-    target: Ints
-    """positions, ascending for each vertex; none for complete graphs."""
-    complete: Bools
-    """(d,) whether the variable's graph is complete."""
-
-
-class Moves(NamedTuple):
-    """Single steps: from rows[owner[j]], set variable column[j] to position value[j]. Each (m,)."""
-
-    owner: Ints
-    column: Ints
-    value: Ints
-
-
-def row_key(row: ArrayLike) -> bytes:
-    """The row as bytes: equal for equal rows, usable in sets and dicts."""
-    return np.asarray(row, dtype=np.intp).tobytes()
-
-
-def row_keys(rows: ArrayLike) -> list[bytes]:
-    """`row_key` of each row of an (n, d) array."""
-    packed = np.ascontiguousarray(rows, dtype=np.intp)
-    return [row.tobytes() for row in packed]
-
-
-class RowSet:
-    """Rows by their keys, asked about thousands at a time.
-
-    A row's digest is a sum of its values times random integers, so small that floats add them up exactly: one matrix
-    product for all rows. Only rows whose digest is one of the set's are looked up by their key.
-    """
-
-    def __init__(self, keys: Set[bytes], sizes: Ints) -> None:
-        self._keys = keys
-        self._factors = np.random.default_rng(0).integers(1, 2**52 // int(sizes.sum()), len(sizes)).astype(np.float64)
-        self._digests = np.unique(self._digest(np.frombuffer(b"".join(keys), dtype=np.intp).reshape(-1, len(sizes))))
-
-    def _digest(self, rows: Ints) -> NDArray[np.float64]:
-        out = np.empty(len(rows))
-        for i in range(0, len(rows), 256):  # in pieces that need no fresh pages
-            out[i : i + 256] = rows[i : i + 256].astype(np.float64) @ self._factors
-        return out
-
-    def contains(self, rows: Ints) -> Bools:
-        """(n,) whether each row is in the set."""
-        found = np.isin(self._digest(rows), self._digests)
-        some = np.flatnonzero(found)
-        found[some] = [key in self._keys for key in row_keys(rows[some])]
-        return found
 
 
 class Space:
@@ -127,7 +69,7 @@ class Space:
         self.sizes.setflags(write=False)
         self._choices = [v.choices for v in self.variables.values()]
         graphs = [v.graph for v in self.variables.values()]
-        self._adjacency = {leaps: _adjacency(graphs, leaps) for leaps in (False, True)}
+        self._adjacency = {leaps: adjacency(graphs, leaps) for leaps in (False, True)}
         self._spectra: dict[Scale, tuple[Spectrum, ...]] = {}
         self._verdicts: dict[bytes, bool] = {}
         if constraint is not None and not callable(constraint):
@@ -424,31 +366,3 @@ def _probes(sizes: Ints, batch: int = 500) -> Iterable[Ints]:
             corner = np.where(rng.random((batch, 1)) < 0.5, 0, sizes - 1)
             rows = np.where(rng.random(rows.shape) < rng.random((batch, 1)) ** 2, rows, corner)
         yield rows
-
-
-def _adjacency(each: Sequence[Graph], leaps: bool) -> Adjacency:
-    degrees, targets = zip(*(_edges(graph, leaps) for graph in each), strict=True)
-    sizes = np.array([graph.size for graph in each], dtype=np.intp)
-    complete = np.array([graph.kind == "complete" for graph in each])
-    degree = np.concatenate(degrees)
-    listed = np.where(np.repeat(complete, sizes), 0, degree)
-    return Adjacency(np.cumsum(sizes) - sizes, degree, np.cumsum(listed) - listed, np.concatenate(targets), complete)
-
-
-def _edges(graph: Graph, leaps: bool) -> tuple[Ints, Ints]:
-    """The degree of each value (k,), and the neighbours of value 0, of value 1, ...; none for a complete graph."""
-    k = graph.size
-    if graph.kind == "complete":
-        return np.full(k, k - 1, dtype=np.intp), np.empty(0, dtype=np.intp)
-    if graph.weights is not None:
-        source, target = np.nonzero(graph.weights > 0)
-        return np.bincount(source, minlength=k), target
-    reach = k // 2 if graph.kind == "cycle" else k - 1
-    lengths = np.array([2**j for j in range(reach.bit_length())] if leaps else [1])
-    target = np.arange(k)[:, None] + np.concatenate([-lengths[::-1], lengths])
-    if graph.kind == "path":
-        inside = (target >= 0) & (target < k)
-        return np.count_nonzero(inside, axis=1), target[inside]
-    target = np.sort(target % k, axis=1)
-    first = np.concatenate([np.ones((k, 1), dtype=bool), np.diff(target, axis=1) > 0], axis=1)  # two ways may meet
-    return np.count_nonzero(first, axis=1), target[first]

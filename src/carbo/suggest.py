@@ -15,9 +15,10 @@ from carbo import search
 from carbo.ensemble import Ensemble, Recombined
 from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
+from carbo.rows import Bools, RowSet, row_keys
 from carbo.search import Found
 from carbo.settings import Settings
-from carbo.space import ENUMERABLE, Bools, RowSet, Space, row_keys
+from carbo.space import ENUMERABLE, Space
 from carbo.subset import PLENTY
 
 HALVES = 50

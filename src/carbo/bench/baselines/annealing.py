@@ -14,7 +14,8 @@ import numpy as np
 from carbo.bench.baselines.base import Method
 from carbo.bench.baselines.moves import random_neighbour
 from carbo.graph import Floats, Graph, Ints, laplacian
-from carbo.space import Space, row_key
+from carbo.rows import row_key
+from carbo.space import Space
 
 HOT, COLD = 0.5, 0.01
 """First and last temperature, in units of a single move's typical change of value."""

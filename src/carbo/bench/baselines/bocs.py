@@ -24,11 +24,11 @@ import numpy as np
 from carbo.bench.baselines import bocs_model as model
 from carbo.bench.baselines import bocs_search as search
 from carbo.bench.baselines.base import Method
+from carbo.choices import listing
 from carbo.errors import SettingsError
 from carbo.graph import Ints
 from carbo.space import Space
 from carbo.threads import limited
-from carbo.variables import listing
 
 FIRST, THEN = 100, 30
 """Sweeps of the Gibbs sampler before the first suggestion and before each that follows.

@@ -9,7 +9,8 @@ import numpy as np
 
 from carbo.bench.baselines.packaged import ordered, quiet
 from carbo.graph import Ints
-from carbo.space import Space, row_key
+from carbo.rows import row_key
+from carbo.space import Space
 
 if TYPE_CHECKING:
     from optuna import Trial
