@@ -24,6 +24,8 @@ LINES = {
     "search": ("of which search", ORANGE, "-"),
 }
 
+MEGABYTES = (100, 200, 500, 1_000)
+
 
 def draw(records: Sequence[dict[str, Any]], path: Path) -> Path:
     """Write the figure of these records; returns its file. SettingsError without matplotlib."""
@@ -54,4 +56,5 @@ def _panel(upper: Axes, lower: Axes, records: Sequence[dict[str, Any]]) -> None:
         _plain(ax)
     ticks = at if len(at) <= 6 else at[::2]
     lower.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=8)
+    lower.set_yticks(MEGABYTES, [f"{tick:,}" for tick in MEGABYTES])
     lower.minorticks_off()
