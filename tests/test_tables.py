@@ -303,6 +303,21 @@ def test_binary_problems_have_a_ranking_of_their_own_where_more_methods_take_par
     assert [(each.what, len(each.versions)) for each in found] == [("all problems", 2), ("binary problems", 3)]
 
 
+def test_other_families_have_a_ranking_of_their_own() -> None:
+    """Methods without runs on them stay in the ranking of the paper's problems."""
+    records = [record("branin", m, 1, falling(1, 100)) for m in ("default", "random", "annealing")]
+    records += [record("mixed", m, 1, falling(1, 150)) for m in ("default", "random")]
+    records += [record("nk", m, 1, falling(1, 200)) for m in ("default", "random", "binary-only")]
+    found = [
+        (each.what, each.problems, len(each.versions)) for each in rankings.comparisons(arrange(records), ORIGINAL)
+    ]
+    assert found == [
+        ("all problems", ("branin",), 3),
+        ("other families", ("mixed", "nk"), 2),
+        ("binary ones of other families", ("nk",), 3),
+    ]
+
+
 def test_methods_with_many_runs_are_also_ranked_without_those_with_few() -> None:
     records = branin("default", dict.fromkeys(range(1, 6), 1.0)) + branin("random", dict.fromkeys(range(1, 6), 2.0))
     found = rankings.comparisons(arrange(records + branin("smac", {1: 0.5})), ORIGINAL)

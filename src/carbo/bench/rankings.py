@@ -35,24 +35,31 @@ def rankings(results: Results, form: str) -> list[Table]:
 
 
 def comparisons(results: Results, form: str) -> list[Comparison]:
-    """Of all problems; with fewer methods where these have more runs; of the binary problems where more take part.
+    """Of the paper's problems, then of those of other families; without the former, of the latter alone.
 
-    Problems are those of the paper that our default preset was run on (all, if it was not run), once each whatever
-    their graphs; those not of the paper count where it has none.
+    Problems are those that our default preset was run on (all, if it was not run), once each whatever their graphs.
     """
-    present = _problems(results, form)
-    binary = tuple(name for name in present if name.startswith(BINARY))
+    paper, others = _problems(results, form)
+    found = _of(results, form, ("all problems", "binary problems"), paper or others)
+    if paper and others:
+        found += _of(results, form, ("other families", "binary ones of other families"), others)
+    return found
+
+
+def _of(results: Results, form: str, names: tuple[str, str], problems: tuple[str, ...]) -> list[Comparison]:
+    """Of all of them; with fewer methods where these have more runs; of the binary ones where more take part."""
+    binary = tuple(name for name in problems if name.startswith(BINARY))
     found: list[Comparison] = []
     for least in AT_LEAST:
-        made = [_comparison(results, form, "all problems", present, least)]
-        if binary != present:
-            made.append(_comparison(results, form, "binary problems", binary, least))
+        made = [_comparison(results, form, names[0], problems, least)]
+        if binary and binary != problems:
+            made.append(_comparison(results, form, names[1], binary, least))
         wide = set(made[0].versions)
         for each in made:
             adds = each is made[0] or not set(each.versions) <= wide
             known = any((each.problems, each.versions) == (other.problems, other.versions) for other in found)
             found += [each] if adds and not known and len(each.versions) > 1 else []
-    return sorted(found, key=lambda each: each.what)
+    return sorted(found, key=lambda each: names.index(each.what))
 
 
 def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | None) -> list[float]:
@@ -65,11 +72,13 @@ def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | 
     return mean_ranks(tables)
 
 
-def _problems(results: Results, form: str) -> tuple[str, ...]:
+def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The paper's, and those of other families."""
     reference, everywhere = results.newest(REFERENCE), results.problems(form)
     present = [name for name in everywhere if reference and results.of(name, form, reference)] or everywhere
-    main = [name for name in present if name in COLUMNS and not COLUMNS[name].variant]
-    return tuple(main or present)
+    paper = tuple(name for name in present if name in COLUMNS and not COLUMNS[name].variant)
+    others = tuple(name for name in present if name not in COLUMNS)
+    return paper, others or (() if paper else tuple(present))
 
 
 def _comparison(results: Results, form: str, what: str, problems: tuple[str, ...], least: int) -> Comparison:
