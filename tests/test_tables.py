@@ -313,7 +313,7 @@ def test_other_families_have_a_ranking_of_their_own() -> None:
     ]
     assert found == [
         ("all problems", ("branin",), 3),
-        ("other families", ("mixed", "nk"), 2),
+        ("other families", ("nk", "mixed"), 2),
         ("binary ones of other families", ("nk",), 3),
     ]
 
