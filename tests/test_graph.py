@@ -76,6 +76,13 @@ class TestAgainstDenseAlgebra:
         found = graphs.table(s, np.exp(-beta * s.lam)).columns(np.arange(s.size))
         np.testing.assert_allclose(found, dense_table(dense_laplacian(graph, scale), beta), rtol=0, atol=1e-10)
 
+    def test_the_modes_are_orthonormal_eigenvectors_the_constant_one_first(self, graph: Graph, scale: Scale) -> None:
+        s, L = graphs.spectrum(graph, scale), dense_laplacian(graph, scale)
+        U = graphs.modes(s)
+        np.testing.assert_allclose(U.T @ U, np.eye(s.size), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(L @ U, U * s.lam, rtol=0, atol=1e-11 * max(1.0, s.lam[-1]))
+        np.testing.assert_allclose(np.abs(U[:, 0]), s.size**-0.5)
+
     def test_any_coefficients_of_the_modes_sum_to_the_same_function_of_the_laplacian(
         self, graph: Graph, scale: Scale
     ) -> None:

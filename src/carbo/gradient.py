@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
-from carbo.graph import Floats, Ints, Spectrum, table
+from carbo.graph import Floats, Ints, Spectrum, modes, table
 from carbo.kernel import WIDE, Scales, centred
 from carbo.orders import Orders, inverse
 
@@ -57,6 +57,8 @@ class Other(NamedTuple):
     spectrum: Spectrum
     levels: Ints
     H: Floats | None
+    U: Floats | None
+    """(l, k - 1) the modes but the constant one at the levels, times sqrt(k); left out where the values k are many."""
 
     def spread(self, a: Floats) -> Floats:
         """What is given between levels (l, l), between observations (n, n)."""
@@ -76,18 +78,27 @@ class Other(NamedTuple):
 
     def z(self, log_beta: float) -> Floats:
         """Its centred table between the observed levels, (l, l)."""
-        return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
+        if self.U is None:
+            return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
+        c, _ = self._decay(log_beta)
+        return np.asarray((self.U * (c / c.sum())) @ self.U.T)
 
     def change(self, log_beta: float) -> Floats:
         """The derivative of z by log beta."""
-        beta, lam = math.exp(log_beta), self.spectrum.lam - self.spectrum.lam[1:].min()
-        c = np.exp(-beta * lam)
-        c[0] = 0.0
-        fall = beta * lam * c  # minus the derivative of c
-        if fall.sum() < 1e-150:  # beside c, which sums to one or more: nothing, and its table would be 0/0
+        c, fall = self._decay(log_beta)
+        total, speed = float(c.sum()), float(fall.sum())
+        if self.U is not None:
+            return np.asarray((self.U * ((c * (speed / total) - fall) / total)) @ self.U.T)
+        if speed < 1e-150:  # beside c, which sums to one or more: nothing, and its table would be 0/0
             return np.zeros((len(self.levels), len(self.levels)))
-        away = table(self.spectrum, fall).at(self.levels[:, None], self.levels)
-        return np.asarray((self.z(log_beta) - away) * (fall.sum() / c.sum()))
+        away = table(self.spectrum, np.append(0.0, fall)).at(self.levels[:, None], self.levels)
+        return np.asarray((self.z(log_beta) - away) * (speed / total))
+
+    def _decay(self, log_beta: float) -> tuple[Floats, Floats]:
+        """(k - 1,) each: what is left of the modes, counted from the slowest, and minus its derivative."""
+        x = math.exp(log_beta) * (self.spectrum.lam[1:] - self.spectrum.lam[1:].min())
+        c = np.exp(-x)
+        return c, x * c
 
 
 class Likelihood:
@@ -115,7 +126,8 @@ class Likelihood:
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
         tables = [r[o.variable] * o.z(scales.log_beta[o.variable]) for o in self._others]
         e = self._polynomials(self._power_sums(r, tables))
-        c = np.exp(log_w) * inverse(self._kernel.norms(r))
+        norms = self._kernel.norms(r)
+        c = np.exp(log_w) * inverse(norms)
         L, info = lapack.dpotrf(self._covariance(c, e, noise).T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return None
@@ -127,7 +139,7 @@ class Likelihood:
         W = self._weights(L, alpha)
         weighted = [W, *(np.multiply(W, q, out=G) for q, G in zip(e[:-1], self._products, strict=False))]
         totals = np.array([*(G.sum() for G in weighted), np.vdot(W, e[-1])])  # of W * e_0, ..., W * e_Q
-        log_relevance = self._of_norms(r, c, totals)
+        log_relevance = of_norms(r, norms, c * totals[1:])
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
         for other, a in zip(self._others, tables, strict=True):
@@ -189,15 +201,6 @@ class Likelihood:
         W += np.multiply((0.5 * alpha)[:, None], alpha, out=self._spare)
         return W
 
-    def _of_norms(self, r: Floats, c: Floats, totals: Floats) -> Floats:
-        """The norm's share: an order's weight falls as its norm grows with log r_i, by r_i e_{q-1}(r without i)."""
-        norms = self._kernel.norms(r)
-        without = np.empty((len(norms), len(r)))
-        without[0] = 1.0
-        for q in range(1, len(norms)):
-            without[q] = np.maximum(norms[q - 1] - r * without[q - 1], 0.0)
-        return -r * ((c * totals[1:] * inverse(norms)) @ without)
-
     def _of_complete(self, r: Floats, c: Floats, weighted: list[Floats], totals: Floats) -> Floats:
         """The covariance's share, for the variables of complete graphs: by_one with powers of z_i affine in z_i."""
         own, Q = r[self._which], len(c)
@@ -211,6 +214,17 @@ class Likelihood:
                 of = self._line[j + 1] * sums[q - j] + self._level[j + 1] * totals[q - j]
                 share += c[q] * (-1.0) ** j * own ** (j + 1) * of
         return share
+
+
+def of_norms(r: Floats, norms: Floats, share: Floats) -> Floats:
+    """The norms' part of the derivatives by log r: an order's share (Q,) of the value falls as its norm e_q(r) grows,
+    by r_i e_{q-1}(r without i).
+    """
+    without = np.empty((len(norms), len(r)))
+    without[0] = 1.0
+    for q in range(1, len(norms)):
+        without[q] = np.maximum(norms[q - 1] - r * without[q - 1], 0.0)
+    return np.asarray(-r * ((share * inverse(norms)) @ without))
 
 
 def by_one(c: Floats, a: Floats, e: list[Floats]) -> Floats:
@@ -240,5 +254,6 @@ def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:
 def _other(i: int, s: Spectrum, x: Ints) -> Other:
     levels, at = np.unique(x, return_inverse=True)
     if len(levels) > WIDE or s.kind == "complete":
-        return Other(i, s, x, None)
-    return Other(i, s, levels, np.eye(len(levels))[at])
+        return Other(i, s, x, None, None)
+    U = modes(s)[levels, 1:] * math.sqrt(s.size) if s.size <= WIDE else None
+    return Other(i, s, levels, np.eye(len(levels))[at], U)

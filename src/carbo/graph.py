@@ -182,6 +182,23 @@ def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
     return Spectrum(graph.kind, lam, vectors)
 
 
+def modes(s: Spectrum) -> Floats:
+    """(k, k) orthonormal eigenvectors in the order of `lam`, a column each, the constant one first."""
+    k = s.size
+    if s.vectors is not None:
+        return s.vectors
+    if s.kind == "complete":
+        return np.asarray(np.linalg.qr(np.append(np.ones((k, 1)), np.eye(k)[:, 1:], axis=1))[0])
+    at, j = np.arange(k)[:, None], np.arange(k)
+    if s.kind == "path":
+        U = np.cos(np.pi * j * (at + 0.5) / k)
+    else:  # a cosine and a sine of each frequency, a lone cosine at the end where k is even
+        angle = 2 * np.pi * ((j + 1) // 2) * at / k
+        U = np.where(j % 2 == 0, np.sin(angle), np.cos(angle))
+        U[:, 0] = 1.0
+    return np.asarray(U / np.linalg.norm(U, axis=0))
+
+
 def _decompose(L: Floats) -> tuple[Floats, Floats]:
     """Eigenpairs with the constant vector first, even where a disconnected graph repeats the eigenvalue 0."""
     k = len(L)
