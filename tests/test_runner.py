@@ -88,7 +88,7 @@ class Outside(Stub):
 class Threads(Stub):
     def ask(self):
         seen = [os.environ["OPENBLAS_NUM_THREADS"], *(str(library.get()) for library in bundled())]
-        raise RuntimeError("threads " + " ".join(sorted(set(seen))))
+        raise RuntimeError("threads " + " ".join(sorted(set(seen))) + f", random hashes {sys.flags.hash_randomization}")
 
 
 for name, start in {"gated": Gated, "raising": Raising, "dying": Dying, "outside": Outside, "threads": Threads,
@@ -340,7 +340,7 @@ def test_runs_that_fail_are_told_in_a_line_each_and_the_others_go_on(laboratory:
     assert errors["raising"].startswith("RuntimeError: the model broke (laboratory.py:")
     assert errors["dying"] == "its process ended (by SIGKILL)"
     assert errors["outside"].startswith("method 'outside': expected a row of 24 whole numbers")
-    assert errors["threads"].startswith("RuntimeError: threads 1 (")  # of every OpenBLAS there is, in every worker
+    assert errors["threads"].startswith("RuntimeError: threads 1, random hashes 0 (")  # of every OpenBLAS there is
     assert len(errors) == 4
     assert "4 failed:" in done.stdout
 

@@ -17,7 +17,7 @@ from typing import Any
 from carbo.bench.events import Elsewhere, Event, Failed, Finished, Started, Tick, reason
 from carbo.bench.grid import Task
 from carbo.bench.local import MOMENT
-from carbo.bench.machine import ONE_THREAD
+from carbo.bench.machine import REPEATABLE
 from carbo.bench.problems import Problem
 from carbo.bench.record import line, parse
 from carbo.bench.runner import perform
@@ -56,7 +56,7 @@ def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
         where = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     try:
         _knock(address)
-        ray.init(**where, runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(**where, runtime_env={"env_vars": REPEATABLE}, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
         if address is None:
             raise SettingsError(f"--engine ray: expected Ray to start here, got {reason(error)}") from None

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from carbo.bench.events import Advanced, Elsewhere, Event, Failed, Finished, Note, Started, Tick, reason
 from carbo.bench.grid import Task
-from carbo.bench.machine import ONE_THREAD, machine, revision
+from carbo.bench.machine import REPEATABLE, machine, revision
 from carbo.bench.runner import run_one
 from carbo.bench.store import Store, outcome
 
@@ -30,7 +30,7 @@ REFRESH = 0.2
 MOMENT = 0.5
 """Seconds without news after which a Tick is one."""
 # Python's janitor of semaphores complains about those of workers that were killed, and removes them.
-CHILDREN = {**ONE_THREAD, "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}
+CHILDREN = {**REPEATABLE, "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}
 
 
 @dataclass(eq=False)

@@ -18,6 +18,8 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
                     "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS")  # fmt: skip
 ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
 """The environment in which numerical libraries, once loaded, keep to one thread."""
+REPEATABLE = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
+"""The environment in which a run of the same seed is the same again: SMAC goes through sets, in the order of hashes."""
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
