@@ -91,7 +91,8 @@ class Tuner:
             finally:
                 self._stop()
                 for thread in (*workers, heart):
-                    thread.join()
+                    while thread.is_alive():
+                        thread.join(every)  # not for ever: Python may miss a signal just before it begins to wait
         if self._error is not None:
             raise self._explained(self._error)
         self._check_success()
