@@ -162,7 +162,7 @@ def test_two_tuners_share_a_budget_and_never_a_point(
 def test_eight_workers_200_evaluations_kills_and_a_restart_nothing_twice_and_nothing_lost(
     server: Server, tmp_path: Path, url: str
 ) -> None:
-    path = write(tmp_path, VALUE, "budget = 200")
+    path = write(tmp_path, VALUE, 'budget = 200\nheartbeat = "5s"')
     deaths = killed_at_random(path, 0, url, server.restart, tuners=2, kills=2)
     checked(path, url, 200, repeated=4 * deaths)
 
