@@ -12,15 +12,13 @@ parameters and conditions on the observations, "search" finds the row.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carbo.bench.machine import ONE_THREAD, machine, revision, versions
+from carbo.bench.machine import machine, measured_apart, revision, versions
 from carbo.bench.speed import cholesky_unit
 from carbo.errors import DataError
 
@@ -68,16 +66,8 @@ def run(points: Iterable[Point], preset: str, repeats: int) -> Iterable[dict[str
     """A record for each point, each from a fresh process whose BLAS has one thread."""
     for point in points:
         print(f"measuring {point.name} ...", file=sys.stderr, flush=True)
-        request = json.dumps({"point": point, "preset": preset, "repeats": repeats})
-        child = subprocess.run(
-            [sys.executable, "-m", "carbo.bench.growth"],
-            input=request,
-            env={**os.environ, **ONE_THREAD},
-            text=True,
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-        yield dict(json.loads(child.stdout))
+        request = {"point": point, "preset": preset, "repeats": repeats}
+        yield measured_apart("carbo.bench.growth", request)
 
 
 def measure(point: Point, preset: str, repeats: int) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
@@ -20,6 +22,19 @@ ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
 """The environment in which numerical libraries, once loaded, keep to one thread."""
 REPEATABLE = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
 """The environment in which a run of the same seed is the same again: SMAC goes through sets, in the order of hashes."""
+
+
+def measured_apart(module: str, request: dict[str, Any], threads: int = 1) -> dict[str, Any]:
+    """What `python -m module` answers to the request, JSON both, in a fresh process with so many threads."""
+    child = subprocess.run(
+        [sys.executable, "-m", module],
+        input=json.dumps(request),
+        env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))},
+        text=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return dict(json.loads(child.stdout))
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

@@ -9,8 +9,6 @@ patience = 0 the `default` preset never takes the short way of a neighbour of th
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +16,7 @@ from typing import Any
 
 from carbo.bench import growth
 from carbo.bench.baselines import METHODS, Method, Strategy, method
-from carbo.bench.machine import ONE_THREAD, machine, revision, versions
+from carbo.bench.machine import machine, measured_apart, revision, versions
 from carbo.graph import Floats, Ints
 
 
@@ -27,15 +25,7 @@ def run(names: Sequence[str], variables: int, observations: int, repeats: int) -
     for name in names:
         method(name)
     request = {"names": names, "variables": variables, "observations": observations, "repeats": repeats}
-    child = subprocess.run(
-        [sys.executable, "-m", "carbo.bench.pace"],
-        input=json.dumps(request),
-        env={**os.environ, **ONE_THREAD},
-        text=True,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return dict(json.loads(child.stdout))
+    return measured_apart("carbo.bench.pace", request)
 
 
 def measure(names: Sequence[str], variables: int, observations: int, repeats: int) -> dict[str, Any]:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+from carbo.bench.machine import measured_apart
 
 
 class Point(NamedTuple):
@@ -47,17 +46,8 @@ LARGE = Point(60, 2, 1000)
 
 def run(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...] = POINTS) -> dict[str, Any]:
     """Time all points in a fresh process whose BLAS has that many threads; returns the report as a dict."""
-    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    request = json.dumps({"preset": preset, "threads": threads, "repeats": repeats, "data": data, "points": points})
-    child = subprocess.run(
-        [sys.executable, "-m", "carbo.bench.speed"],
-        input=request,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return dict(json.loads(child.stdout))
+    request = {"preset": preset, "threads": threads, "repeats": repeats, "data": data, "points": points}
+    return measured_apart("carbo.bench.speed", request, threads)
 
 
 def measure(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...]) -> dict[str, Any]:
