@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Binary, Categorical, Integer, Space, incremental
+from carbo import Binary, Categorical, Integer, Space
+from carbo import around as arounds
 from carbo import ensemble as ens
+from carbo.around import Around
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
 from carbo.graph import Floats, Ints
-from carbo.incremental import Around, Moves, OfOrders, OfProduct, Plain, moves
+from carbo.incremental import Moves, OfOrders, OfProduct, Plain, moves
 from carbo.kernel import WIDE, Kernel, Scales
 from carbo.orders import Orders
 from carbo.product import Product
+from carbo.sums import cross, diagonal
 from tests import test_ensemble
 from tests.spaces import any_kinds, space_of, wide_above
 
@@ -180,13 +183,15 @@ def assert_around(c: Case, around: Around, rows: Ints, exact: float = EXACT) -> 
     assert around.mu.shape == expected.shape
     assert np.all(np.abs(around.mu - expected) <= exact * (1.0 + weight(c, rows)))
     np.testing.assert_allclose(around.prior_variance, prior, rtol=1e-12)
-    assert np.all(np.abs(around.covariances(every, False) - K) <= exact * scale)
-    assert np.all(np.abs(around.covariances(every, True) - K[:, :, :FEW]) <= exact * scale)
+    assert np.all(np.abs(around.covariances(every, None) - K) <= exact * scale)
+    assert np.all(np.abs(around.covariances(every, FEW) - K[:, :, :FEW]) <= exact * scale)
     given_few = model.sd(K[:, :, :FEW].copy(), prior)
     slack = 1e4 * exact * (prior + scale[:, 0])
     assert np.all(np.abs(around.sd(every) ** 2 - sd**2) <= slack)
-    assert np.all(np.abs(around.sd_bound(every) ** 2 - given_few**2) <= slack)
-    assert np.all(around.sd_bound(every) ** 2 >= sd**2 - slack)
+    assert np.all(np.abs(around.sd(every, FEW) ** 2 - given_few**2) <= slack)
+    assert np.all(around.sd(every, FEW) ** 2 >= sd**2 - slack)
+    assert np.all(around.cap**2 >= sd**2 - slack)
+    assert np.all(around.cap**2 <= prior * (1.0 + 1e-12))
 
 
 def parents_of(c: Case, rng: np.random.Generator) -> Ints:
@@ -234,6 +239,23 @@ def test_a_change_of_one_variable_need_not_be_a_step(name: str) -> None:
 
 
 @every_kernel
+def test_the_first_bound_is_what_the_parent_leaves_open(name: str) -> None:
+    """f(x') = (k / v) f(x) + e: the spread of the parent and the prior's of e, with covariances from scratch."""
+    rng = np.random.default_rng(7)
+    space = space_of(rng, ["levels", "weighted", "categorical", "binary", "cycle"])
+    c = case_of(rng, space, kernel_of(name, space, 3), 40)
+    parents = parents_of(c, rng)
+    rows, owner = space.neighbours_many(parents, True)
+    _, sd = c.model.predict(parents)
+    cap = c.moves.around(parents, rows, owner).cap
+    for s, (h, w) in enumerate(zip(c.model.hypers, c.model.w, strict=True)):
+        k = np.diagonal(cross(c.model.kernel, h.scales, w, parents[owner], rows))
+        v, after = (diagonal(c.model.kernel, h.scales, w, r) for r in (parents[owner], rows))
+        bound = np.abs(k) / v * sd[s, owner] + np.sqrt(after - k**2 / v)
+        np.testing.assert_allclose(cap[s], np.minimum(bound, np.sqrt(after)), rtol=1e-4)
+
+
+@every_kernel
 def test_any_of_the_neighbours_may_be_asked_about_in_any_order_and_again(name: str) -> None:
     rng = np.random.default_rng(5)
     space = space_of(rng, ["levels", "weighted", "categorical", "binary"])
@@ -245,8 +267,8 @@ def test_any_of_the_neighbours_may_be_asked_about_in_any_order_and_again(name: s
     some = np.append(rng.permutation(len(rows))[:9], [3, 3])
     for _ in range(2):  # spreads are computed in the memory of covariances, which must not be anyone else's
         np.testing.assert_allclose(around.sd(some), sd[:, some], rtol=0, atol=1e-7)
-        assert np.all(around.sd_bound(some) >= sd[:, some] - 1e-7)
-        np.testing.assert_allclose(around.covariances(some, False), c.model.covariances(rows[some]), rtol=0, atol=1e-9)
+        assert np.all(around.sd(some, FEW) >= sd[:, some] - 1e-7)
+        np.testing.assert_allclose(around.covariances(some, None), c.model.covariances(rows[some]), rtol=0, atol=1e-9)
     assert around.sd(some[:0]).shape == (SAMPLES, 0)
 
 
@@ -376,7 +398,7 @@ def test_answers_in_pieces_are_the_answers(name: str, room: int, monkeypatch: py
     rows, owner = space.neighbours_many(parents, True)
     whole, sd = c.model.predict(rows)
     monkeypatch.setattr(ens, "ROOM", room)
-    monkeypatch.setattr(incremental, "ROOM", room)
+    monkeypatch.setattr(arounds, "ROOM", room)
     assert c.model.piece == max(room // (SAMPLES * 40), 1)
     around = c.moves.around(parents, rows, owner)
     assert_around(c, around, rows)

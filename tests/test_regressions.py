@@ -71,7 +71,7 @@ def test_bounds_of_sd_hold_at_low_noise() -> None:
         rows, owner = np.repeat(X[:3], d, 0), np.repeat(np.arange(3), d)
         rows[np.arange(3 * d), np.tile(np.arange(d), 3)] ^= 1
         near, every = moves(model).around(X[:3], rows, owner), np.arange(3 * d)
-        assert np.all(near.sd_bound(every) >= near.sd(every))
+        assert np.all(near.sd(every, ens.FEW) >= near.sd(every))
 
 
 def test_rough_order_kernels_are_rough_and_not_noise() -> None:

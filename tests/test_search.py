@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,8 +94,9 @@ class Near(NamedTuple):
     def bounds(self) -> Floats:
         return self.loose.copy()
 
-    def sharpen(self, index: Ints) -> Floats:
-        return self.tight[index]
+    @property
+    def closer(self) -> list[Callable[[Ints], Floats]]:
+        return [self.tight.__getitem__]
 
     def score(self, index: Ints) -> Floats:
         return self.of.score(self.rows[index])

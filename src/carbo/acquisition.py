@@ -14,15 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
+from carbo.around import Around
 from carbo.ensemble import Ensemble, Recombined
 from carbo.graph import Floats, Ints
-from carbo.incremental import Around, Moves, moves
+from carbo.incremental import Moves, moves
 
 Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
@@ -201,12 +202,15 @@ class Neighbours(NamedTuple):
     def bounds(self) -> Floats:
         if not self.of.rises_with_sd:
             return np.full(len(self.rows), np.inf)
-        return self.of.function(self.known.mu, np.sqrt(self.known.prior_variance), self.of.best)
+        return self.of.function(self.known.mu, self.known.cap, self.of.best)
 
-    def sharpen(self, index: Ints) -> Floats:
-        if not self.of.rises_with_sd:
-            return np.full(len(index), np.inf)
-        return self.of.function(self.known.mu[:, index], self.known.sd_bound(index), self.of.best)
+    @property
+    def closer(self) -> list[Callable[[Ints], Floats]]:
+        return [partial(self._given, m) for m in self.known.stages] if self.of.rises_with_sd else []
+
+    def _given(self, first: int, index: Ints) -> Floats:
+        """Bounds from what sd is given the first observations."""
+        return self.of.function(self.known.mu[:, index], self.known.sd(index, first), self.of.best)
 
     def score(self, index: Ints) -> Floats:
         scores = self.of.function(self.known.mu[:, index], self.known.sd(index), self.of.best)

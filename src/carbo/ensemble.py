@@ -25,12 +25,14 @@ from carbo.conditional import Data, Hyper
 from carbo.graph import Floats, Ints
 from carbo.kernel import Kernel
 from carbo.product import Product
-from carbo.sums import Columns, Sums, Variances, cross, one_hot
+from carbo.sums import Columns, Sums, Tables, cross, dense, one_hot
 
 TINY = 1e-200
 """Least prior variance: a space of one point has none, and rounding may leave less than none."""
 FEW = 32
-"""Observations that a bound of sd is given; see `telling`."""
+"""Observations that the first bounds of sd are given; see `telling`."""
+CLOSEST = 0.4
+"""Share of the observations that the closest bound of sd is given."""
 WELL_CONDITIONED = 1e7
 """Condition of the covariance up to which sd in float32 is good to two digits."""
 BLOCK = 2**19
@@ -100,13 +102,14 @@ class Ensemble:
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
         self.columns = Columns(kernel)
-        self.sums = [Sums(kernel, h.scales, X, self.columns) for h in hypers]
-        self._variances = [Variances(kernel, h.scales, self.columns) for h in hypers]
+        self._tables = [Tables(kernel, h.scales, w, self.columns) for h, w in zip(hypers, self.w, strict=True)]
+        pairs = self.columns.pairs(X)
+        self.sums = [Sums(tables, X, pairs) for tables in self._tables]
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
         H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
         self.gps = [
-            gp.condition(_with_noise(self._fill(s, sums, H, X, K), hypers[s]), values[s], hypers[s].mean)
+            gp.condition(_with_noise(self._fill(sums, H, X, K), hypers[s]), values[s], hypers[s].mean)
             for s, sums in enumerate(self.sums)
         ]
         self.alpha = np.stack([g.alpha for g in self.gps])
@@ -136,15 +139,15 @@ class Ensemble:
         H, K = self.columns.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
         H = H.astype(dtype)
         for s, sums in enumerate(each):
-            self._fill(s, sums, H, rows, K[s])
+            self._fill(sums, H, rows, K[s])
         return K
 
-    def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
-        """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
+    def _fill(self, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
+        """Covariances of rows under one sample, a block at a time: fresh pages cost more than the arithmetic."""
         block = max(BLOCK // len(self.X), 1)
         for i in range(0, len(rows), block):
             some = slice(i, i + block)
-            out[some] = self.kernel.combine(sums.at(H[some], rows[some]), self.hypers[s].scales, self.w[s])
+            out[some] = sums.covariances(H[some], rows[some])
         return out
 
     @property
@@ -176,8 +179,20 @@ class Ensemble:
         """(S, N)."""
         some = rows if self.varies else rows[:1]
         H = self.columns.one_hot(some)
-        variance = [variances.at(H, some, w) for variances, w in zip(self._variances, self.w, strict=True)]
+        variance = [tables.variances(H, some) for tables in self._tables]
         return np.broadcast_to(np.maximum(np.stack(variance), TINY), (self.size, len(rows)))
+
+    def beside(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
+        """Prior covariances (S, N) of parents[owner] with what they are when variable i goes from value a to value c.
+
+        Zero for wide variables, of whose pairs of values there is no table.
+        """
+        known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
+        i, a, c, owner = i[known], a[known], c[known], owner[known]
+        H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
+        for s, tables in enumerate(self._tables):
+            out[s, known] = tables.beside(H, parents, owner, before, after)
+        return out
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""
@@ -246,18 +261,24 @@ def build(kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
 
 
 def telling(data: Data) -> Ints:
-    """Observations in an order whose first FEW tell most: those with the best values, then far from all before."""
-    by_value = np.argsort(data.y, kind="stable")
+    """Observations in an order whose beginnings tell much, so that sd given such a beginning is close to sd.
+
+    Of the first FEW, half have the best values and half are far from all before; then, up to the share CLOSEST of all,
+    they take turns at both; the rest is sorted by value.
+    """
+    n, by_value = len(data.y), np.argsort(data.y, kind="stable")
+    H = one_hot(data.X.max(axis=0) + 1, data.X)
+    alike = np.asarray(dense(H @ H.T))
     chosen = by_value[: FEW // 2].tolist()
-    distance = np.min(np.count_nonzero(data.X[:, None] != data.X[chosen], axis=2), axis=1)
-    distance[chosen] = -1
-    while len(chosen) < min(FEW, len(data.y)):
-        chosen.append(int(np.argmax(distance)))
-        distance = np.minimum(distance, np.count_nonzero(data.X[chosen[-1]] != data.X, axis=1))
-        distance[chosen] = -1
-    rest = np.ones(len(data.y), dtype=bool)
-    rest[chosen] = False
-    return np.concatenate([chosen, by_value[rest[by_value]]]).astype(np.intp)
+    nearest = alike[chosen].max(axis=0)
+    nearest[chosen] = np.inf
+    while len(chosen) < min(max(FEW, int(CLOSEST * n)), n):
+        far = len(chosen) < FEW or len(chosen) % 2 == 0
+        new = int(np.argmin(nearest)) if far else int(by_value[np.argmax(nearest[by_value] < np.inf)])
+        chosen.append(new)
+        np.maximum(nearest, alike[new], out=nearest)
+        nearest[new] = np.inf
+    return np.concatenate([chosen, by_value[nearest[by_value] < np.inf]]).astype(np.intp)
 
 
 def _with_noise(K: Floats, h: Hyper) -> Floats:

@@ -20,8 +20,6 @@ gives all neighbours' means.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -29,40 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from carbo.ensemble import FEW, ROOM, Ensemble, Recombined
+from carbo.around import Around, Change, capped, looked_up
+from carbo.ensemble import FEW, Ensemble, Recombined
 from carbo.graph import Floats, Ints
 from carbo.kernel import diffusion
-from carbo.orders import Orders, inverse, newton
+from carbo.orders import Orders, newton
 from carbo.product import FLOOR, Product
-from carbo.sums import Sums
+from carbo.sums import Sums, dense
 
-Covariances = Callable[[Ints, bool], Floats]
-"""(index, few) -> covariances of those rows with the first FEW observations, or with all."""
 HOPELESS = 1e10
 """Condition of the covariance up to which float32 is good enough to choose the starts that are then scored better."""
-
-
-@dataclass(frozen=True, eq=False)
-class Around:
-    """Neighbours: their mu and prior variance, each (S, N), and the covariances of any of them."""
-
-    ensemble: Ensemble
-    mu: Floats
-    prior_variance: Floats
-    covariances: Covariances
-
-    def sd(self, index: Ints) -> Floats:
-        """sd of those neighbours, (S, len(index))."""
-        return self._sd(index, False, self.ensemble.piece)
-
-    def sd_bound(self, index: Ints) -> Floats:
-        """Upper bound of the same: sd given the first FEW observations."""
-        return self._sd(index, True, max(ROOM // (self.ensemble.size * FEW), 1))
-
-    def _sd(self, index: Ints, few: bool, piece: int) -> Floats:
-        some = [index[i : i + piece] for i in range(0, len(index), piece)] or [index]
-        each = [self.ensemble.sd(self.covariances(part, few), self.prior_variance[:, part]) for part in some]
-        return np.concatenate(each, axis=1) if len(each) > 1 else each[0]
 
 
 class Moves(Protocol):
@@ -96,23 +70,15 @@ class Plain:
         mu = np.concatenate(pieces, axis=1)
         return mu, np.sqrt(of.prior_variance(rows))
 
-    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:  # noqa: ARG002
-        of, variance = self._of, self._of.prior_variance(rows)
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
+        of, change, variance = self._of, Change(self._of, parents, rows, owner), self._of.prior_variance(rows)
+        cap = capped(of, parents, of.covariances(parents), change, variance)
         if len(rows) <= of.piece:
             K = of.covariances(rows)
-            return Around(of, of.mu(K), variance, lambda index, few: K[:, index, : FEW if few else None])
+            return Around(of, of.mu(K), variance, cap, lambda index, first: K[:, index, :first])
         pieces = (rows[i : i + of.piece] for i in range(0, len(rows), of.piece))
         mu = np.concatenate([of.mu(of.covariances(some)) for some in pieces], axis=1)
-        return Around(of, mu, variance, lambda index, few: of.covariances(rows[index])[:, :, : FEW if few else None])
-
-
-class Change:
-    """Which variable i of each neighbour differs from its parent, from value a (level old) to value c (level new)."""
-
-    def __init__(self, ensemble: Ensemble, parents: Ints, rows: Ints, owner: Ints) -> None:
-        self.i = np.argmax(rows != parents[owner], axis=1)
-        self.a, self.c = parents[owner, self.i], rows[np.arange(len(rows)), self.i]
-        self.old, self.new = (ensemble.levels.number(self.i, v) for v in (self.a, self.c))
+        return Around(of, mu, variance, cap, lambda index, first: of.covariances(rows[index])[:, :, :first])
 
 
 class Half(NamedTuple):
@@ -144,29 +110,6 @@ def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Half, Half]:
         for rows, own in ((starts.left, starts.cut), (starts.right, ~starts.cut))
     )
     return left, right
-
-
-def dense(H: Any) -> Floats:
-    """One-hot rows, sparse or not, as an array."""
-    return np.asarray(H.toarray() if hasattr(H, "toarray") else H)
-
-
-def looked_up(ensemble: Ensemble, stack: Floats, i: Ints, values: Ints, first: int | None) -> Floats:
-    """(S, len(i), n): those values of variables i with the (first) observations, from `stack` (S, M, n).
-
-    Of wide variables, which the stack does not have, as `Sums.entries` gives them.
-    """
-    offset = ensemble.columns.offset[i]
-    narrow = offset >= 0
-    if narrow.all():
-        return stack[:, offset + values, :first]
-    out = np.empty((ensemble.size, len(i), len(ensemble.X[:first])))
-    out[:, narrow] = stack[:, (offset + values)[narrow], :first]
-    for j in np.unique(i[~narrow]):
-        at = i == j
-        for s, sums in enumerate(ensemble.sums):
-            out[s, at] = sums.entries(int(j), values[at], first)
-    return out
 
 
 class OfProduct(Plain):
@@ -215,14 +158,14 @@ class OfProduct(Plain):
                 new, old = (self._between(int(j), s, v[of_j], levels) for v in (change.c, change.a))
                 mu[s, of_j] += np.vecdot(new / old - 1.0, by_level[s, owner[of_j], numbers])
 
-        def covariances(index: Ints, few: bool) -> Floats:
-            m = FEW if few else None
-            ratio = self._factors(change.i[index], change.c[index], m)
-            ratio /= self._factors(change.i[index], change.a[index], m)
-            ratio *= K[:, owner[index], :m]
+        def covariances(index: Ints, first: int | None) -> Floats:
+            ratio = self._factors(change.i[index], change.c[index], first)
+            ratio /= self._factors(change.i[index], change.a[index], first)
+            ratio *= K[:, owner[index], :first]
             return ratio
 
-        return Around(of, mu, of.prior_variance(rows), covariances)
+        variance = of.prior_variance(rows)
+        return Around(of, mu, variance, capped(of, parents, K, change, variance), covariances)
 
     @cached_property
     def _F(self) -> Floats:
@@ -255,8 +198,8 @@ class OfOrders(Plain):
         super().__init__(ensemble)
         assert isinstance(ensemble.kernel, Orders)
         self._highest = ensemble.kernel.highest
-        norms = [ensemble.kernel.norms(ensemble.kernel.relevances(h.scales)) for h in ensemble.hypers]
-        self._weights = np.stack([w * inverse(norm) for w, norm in zip(ensemble.w, norms, strict=True)])  # c (S, Q)
+        each = zip(ensemble.hypers, ensemble.w, strict=True)
+        self._weights = np.stack([ensemble.kernel.weights(h.scales, w) for h, w in each])  # c (S, Q)
 
     @staticmethod
     def _polynomials(sums: list[Floats]) -> list[Floats]:
@@ -309,16 +252,16 @@ class OfOrders(Plain):
                 by = by_level[s][:, owner[of_j], numbers]
                 mu[s, of_j] += np.vecdot(new - u, self._rest(self._weights[s], u, by))
 
-        def covariances(index: Ints, few: bool) -> Floats:
-            m = FEW if few else None
-            u, step = (looked_up(of, self._A, change.i[index], v[index], m) for v in (change.a, change.c))
+        def covariances(index: Ints, first: int | None) -> Floats:
+            u, step = (looked_up(of, self._A, change.i[index], v[index], first) for v in (change.a, change.c))
             step -= u
             for s in range(of.size):
-                step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :m])
-            step += K[:, owner[index], :m]
+                step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :first])
+            step += K[:, owner[index], :first]
             return step
 
-        return Around(of, mu, of.prior_variance(rows), covariances)
+        variance = of.prior_variance(rows)
+        return Around(of, mu, variance, capped(of, parents, K, change, variance), covariances)
 
     def _add_flat(self, mu: Floats, by_level: Floats, change: Change, owner: Ints, flat: Ints) -> None:
         """Complete graphs: only observations that have the old or the new value are nearer or farther than before."""

@@ -102,8 +102,11 @@ class Kernel(Protocol):
     def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
         """Entries of variable i's table turned into each summed quantity."""
 
-    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
-        """Covariances (N, n) from those quantities summed over variables; may overwrite them."""
+    def weights(self, scales: Scales, w: Floats) -> Floats:
+        """(P,) what multiplies the parts in `combine`: their signal variances over their norms."""
+
+    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
+        """Covariances from those quantities summed over variables, any shape; may overwrite them."""
 
 
 def unequal(lam: float, size: int, log_beta: float) -> float:

@@ -125,7 +125,7 @@ class Orders:
         return centred(self.spectra[i], scales.log_beta[i])
 
     def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
-        r = float(self.relevances(scales)[i])
+        r = float(self._active[i]) * math.exp(scales.log_relevance[i])
         a = r * entries
         powers = [a]
         for q in range(2, self.highest + 1):  # numpy's powers above the second are slow where a is large
@@ -135,8 +135,11 @@ class Orders:
             powers += [np.log(np.abs(factor)), np.where(factor < 0, 1.0, 0.0)]
         return powers
 
-    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:
-        scale = (w * inverse(self.norms(self.relevances(scales)))).astype(sums[0].dtype)
+    def weights(self, scales: Scales, w: Floats) -> Floats:
+        return w * inverse(self.norms(self.relevances(scales)))
+
+    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
+        scale = weights.astype(sums[0].dtype)
         e = newton(sums[: self.highest])
         K = scale[0] * e[0]
         for q in range(1, self.highest):

@@ -72,7 +72,10 @@ class Product:
     def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:  # noqa: ARG002
         return [np.log(np.maximum(entries, FLOOR))]
 
-    def combine(self, sums: list[Floats], scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
+    def weights(self, scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
+        return w
+
+    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
         K = np.exp(sums[0], out=sums[0])
-        K *= K.dtype.type(w[0])
+        K *= K.dtype.type(weights[0])
         return K

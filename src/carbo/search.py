@@ -9,7 +9,7 @@ Bounds save exact scores: a row whose upper bound does not beat what is known al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,8 @@ Ints = NDArray[np.intp]
 
 RESCORED = 3
 """Rows scored exactly for each one that `select` returns."""
+FIRST = 2
+"""Neighbours of each climber that are scored before the bounds of the others are looked at more closely."""
 AS_GOOD = 1e-3
 """Relative difference of scores at which one start is as good as another."""
 
@@ -44,8 +46,9 @@ class Neighbours(Protocol):
     def bounds(self) -> Floats:
         """Of all rows, cheap."""
 
-    def sharpen(self, index: Ints) -> Floats:
-        """Closer bounds of some rows, dearer, but still cheaper than scores."""
+    @property
+    def closer(self) -> Sequence[Callable[[Ints], Floats]]:
+        """Closer and closer bounds of some rows, dearer and dearer, but still cheaper than scores."""
 
     def score(self, index: Ints) -> Floats:
         """Exact scores of some rows."""
@@ -133,9 +136,8 @@ def step(objective: Objective, domain: Domain, current: Found, hasty: bool = Fal
         return best
     near = objective.around(current.rows, rows, owner)
     bounds = near.bounds()
-    open_ = np.flatnonzero(bounds > best.scores[owner])
-    bounds[open_] = np.minimum(bounds[open_], near.sharpen(open_))
-    share = 3
+    closer, share = list(near.closer), FIRST
+    open_ = np.arange(len(rows))
     while len(open_ := open_[bounds[open_] > best.scores[owner[open_]]]):
         chosen = open_[leading(owner[open_], bounds[open_], share)]
         scores = near.score(chosen)
@@ -143,10 +145,13 @@ def step(objective: Objective, domain: Domain, current: Found, hasty: bool = Fal
             v = owner[chosen[j]]
             if scores[j] > best.scores[v]:
                 best.scores[v], best.rows[v] = scores[j], rows[chosen[j]]
-        open_ = np.setdiff1d(open_, chosen, assume_unique=True)
+        bounds[chosen] = -np.inf
         if hasty:
             open_ = open_[best.scores[owner[open_]] == current.scores[owner[open_]]]
-        share *= 2
+        for sharpen in closer:
+            open_ = open_[bounds[open_] > best.scores[owner[open_]]]
+            bounds[open_] = np.minimum(bounds[open_], sharpen(open_))
+        closer, share = [], 2 * share
     return best
 
 
