@@ -91,6 +91,5 @@ def looked_up(ensemble: Ensemble, stack: Floats, i: Ints, values: Ints, first: i
     out[:, narrow] = stack[:, (offset + values)[narrow], :first]
     for j in np.unique(i[~narrow]):
         at = i == j
-        for s, sums in enumerate(ensemble.sums):
-            out[s, at] = sums.entries(int(j), values[at], first)
+        out[:, at] = ensemble.sums.entries(int(j), values[at], first)
     return out

@@ -4,7 +4,7 @@ Notation
     S, n, N     samples, observations (pending fantasies included), rows asked about
     M           number of values of the variables that are not wide: columns of a one-hot row (`sums.Columns`)
     H           (N, M) one-hot rows
-    T           (M, n) a sample's per-variable tables, stacked: H @ T sums them over variables (`sums.Sums`)
+    T           (S, M, n) per-variable tables, stacked: H @ T sums them over variables (`sums.Sums`)
     mu, sd      (S, N) posterior mean and standard deviation of the latent function, standardised
 
 Nothing here knows an acquisition function; `acquisition` turns mu and sd into scores.
@@ -102,15 +102,14 @@ class Ensemble:
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
         self.columns = Columns(kernel)
-        self._tables = [Tables(kernel, h.scales, w, self.columns) for h, w in zip(hypers, self.w, strict=True)]
-        pairs = self.columns.pairs(X)
-        self.sums = [Sums(tables, X, pairs) for tables in self._tables]
+        self._tables = Tables(kernel, [h.scales for h in hypers], self.w, self.columns)
+        self.sums = Sums(self._tables, self.columns, X)
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
         H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
         self.gps = [
-            gp.condition(_with_noise(self._fill(sums, H, X, K), hypers[s]), values[s], hypers[s].mean)
-            for s, sums in enumerate(self.sums)
+            gp.condition(_with_noise(self._fill(s, self.sums, H, X, K), h), values[s], h.mean)
+            for s, h in enumerate(hypers)
         ]
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
@@ -134,20 +133,22 @@ class Ensemble:
 
     def covariances(self, rows: Ints, rough: bool = False) -> Floats:
         """Between rows and observations under every sample, (S, N, n); rough: in float32 if that will do."""
-        each = self._rough_sums if rough else self.sums
+        sums = self._rough_sums if rough else self.sums
         dtype = self._rough_dtype if rough else np.float64
-        H, K = self.columns.one_hot(rows), np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
-        H = H.astype(dtype)
-        for s, sums in enumerate(each):
-            self._fill(sums, H, rows, K[s])
+        H = self.columns.one_hot(rows).astype(dtype)
+        if self.size * len(rows) * len(self.X) <= BLOCK:
+            return sums.covariances(H, rows)
+        K = np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
+        for s in range(self.size):
+            self._fill(s, sums, H, rows, K[s])
         return K
 
-    def _fill(self, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
-        """Covariances of rows under one sample, a block at a time: fresh pages cost more than the arithmetic."""
+    def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
+        """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
         block = max(BLOCK // len(self.X), 1)
         for i in range(0, len(rows), block):
             some = slice(i, i + block)
-            out[some] = sums.covariances(H[some], rows[some])
+            out[some] = sums.covariances(H[some], rows[some], slice(s, s + 1))[0]
         return out
 
     @property
@@ -168,8 +169,8 @@ class Ensemble:
         return np.float32 if fine else np.float64
 
     @cached_property
-    def _rough_sums(self) -> list[Sums]:
-        return [sums.astype(self._rough_dtype) for sums in self.sums]
+    def _rough_sums(self) -> Sums:
+        return self.sums.astype(self._rough_dtype)
 
     @cached_property
     def _rough_L(self) -> list[Floats]:
@@ -179,8 +180,7 @@ class Ensemble:
         """(S, N)."""
         some = rows if self.varies else rows[:1]
         H = self.columns.one_hot(some)
-        variance = [tables.variances(H, some) for tables in self._tables]
-        return np.broadcast_to(np.maximum(np.stack(variance), TINY), (self.size, len(rows)))
+        return np.broadcast_to(np.maximum(self._tables.variances(H, some), TINY), (self.size, len(rows)))
 
     def beside(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
         """Prior covariances (S, N) of parents[owner] with what they are when variable i goes from value a to value c.
@@ -190,8 +190,7 @@ class Ensemble:
         known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
         i, a, c, owner = i[known], a[known], c[known], owner[known]
         H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
-        for s, tables in enumerate(self._tables):
-            out[s, known] = tables.beside(H, parents, owner, before, after)
+        out[:, known] = self._tables.beside(H, parents, owner, before, after)
         return out
 
     def mu(self, K: Floats) -> Floats:

@@ -88,9 +88,9 @@ class Half(NamedTuple):
     rows: Ints
     own: NDArray[np.bool_]
 
-    def sums(self, of: Sums) -> list[Floats]:
-        """(B, R, n) each."""
-        return of.at(self.H, self.rows, self.own)
+    def sums(self, of: Sums, s: int) -> list[Floats]:
+        """(B, R, n) each, under sample s."""
+        return [total[0] for total in of.at(self.H, self.rows, self.own, slice(s, s + 1))]
 
     def astype(self, dtype: type[np.floating[Any]]) -> Half:
         """The same in another precision."""
@@ -125,9 +125,10 @@ class OfProduct(Plain):
         mu = np.empty((of.size, B, R, R), dtype=dtype)
         explained = np.empty((of.size, B * R * R), dtype=dtype)
         K = np.empty((B, R, R, min(FEW, len(of.X))), dtype=dtype)
-        for s, sums in enumerate(of.sums):
+        sums = of.sums.astype(dtype)
+        for s in range(of.size):
             w = dtype(of.w[s][0])
-            (a,), (b,) = (half.sums(sums.astype(dtype)) for half in (left, right))
+            (a,), (b,) = (half.sums(sums, s) for half in (left, right))
             np.exp(a, out=a)
             np.exp(b, out=b)
             a *= w
@@ -169,7 +170,7 @@ class OfProduct(Plain):
 
     @cached_property
     def _F(self) -> Floats:
-        return np.stack([np.exp(sums.tables[0]) for sums in self._of.sums])
+        return np.exp(self._of.sums.tables[0])
 
     def _factors(self, i: Ints, values: Ints, first: int | None) -> Floats:
         out = looked_up(self._of, self._F, i, values, first)
@@ -215,8 +216,8 @@ class OfOrders(Plain):
         mu = np.empty((of.size, B, R, R))
         explained = np.empty((of.size, B * R * R))
         for s, c in enumerate(self._weights):
-            weighted = self._beside(c, self._polynomials(left.sums(of.sums[s])))
-            e = self._polynomials(right.sums(of.sums[s]))
+            weighted = self._beside(c, self._polynomials(left.sums(of.sums, s)))
+            e = self._polynomials(right.sums(of.sums, s))
             tall = np.concatenate([b * of.alpha[s] for b in weighted], axis=2)
             mu[s] = tall @ np.concatenate(e, axis=2).transpose(0, 2, 1)
             K = sum(b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
@@ -236,10 +237,9 @@ class OfOrders(Plain):
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
         of, change = self._of, Change(self._of, parents, rows, owner)
-        H = dense(of.columns.one_hot(parents))
-        e = [self._polynomials(sums.at(H, parents)) for sums in of.sums]
-        K = np.stack([np.einsum("q,qvn->vn", c, es[1:]) for c, es in zip(self._weights, e, strict=True)])
-        lower = np.stack([np.stack(es[:-1]) for es in e])  # (S, Q, V, n): e_0..e_{Q-1}
+        e = self._polynomials(of.sums.at(of.columns.one_hot(parents), parents))
+        K = np.asarray(sum(c[:, None, None] * own for c, own in zip(self._weights.T, e[1:], strict=True)))
+        lower = np.stack(e[:-1], axis=1)  # (S, Q, V, n): e_0..e_{Q-1}
         mu = of.mu(K)[:, owner]
         by_level = np.stack([of.by_level(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
         flat = np.flatnonzero(of.complete[change.i])
@@ -285,7 +285,7 @@ class OfOrders(Plain):
 
     @cached_property
     def _A(self) -> Floats:
-        return np.stack([sums.tables[0] for sums in self._of.sums])
+        return self._of.sums.tables[0]
 
     def _between(self, s: int, j: int, values: Ints, levels: Ints) -> Floats:
         """A of variable j at those values and levels under sample s, (len(values), len(levels))."""

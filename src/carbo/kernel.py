@@ -22,7 +22,7 @@ it. While searching, `sums.Sums` fixes everything, and one-hot rows times tables
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -105,8 +105,11 @@ class Kernel(Protocol):
     def weights(self, scales: Scales, w: Floats) -> Floats:
         """(P,) what multiplies the parts in `combine`: their signal variances over their norms."""
 
-    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
-        """Covariances from those quantities summed over variables, any shape; may overwrite them."""
+    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
+        """Covariances from those quantities summed over variables, of any shape that weights broadcast to.
+
+        The sums may be overwritten.
+        """
 
 
 def unequal(lam: float, size: int, log_beta: float) -> float:

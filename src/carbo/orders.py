@@ -138,16 +138,15 @@ class Orders:
     def weights(self, scales: Scales, w: Floats) -> Floats:
         return w * inverse(self.norms(self.relevances(scales)))
 
-    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
-        scale = weights.astype(sums[0].dtype)
+    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         e = newton(sums[: self.highest])
-        K = scale[0] * e[0]
+        K = weights[0] * e[0]
         for q in range(1, self.highest):
-            e[q] *= scale[q]
+            e[q] *= weights[q]
             K += e[q]
         if self.product:
             full = np.exp(sums[self.highest], out=sums[self.highest])
-            K += scale[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
+            K += weights[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
         return np.asarray(K)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +76,7 @@ class Product:
     def weights(self, scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
         return w
 
-    def combine(self, sums: list[Floats], weights: Floats) -> Floats:
+    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         K = np.exp(sums[0], out=sums[0])
-        K *= K.dtype.type(weights[0])
+        K *= weights[0]
         return K

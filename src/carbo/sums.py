@@ -1,7 +1,7 @@
 """Covariances of many rows at a time: a kernel's per-variable tables, added up by products with one-hot rows.
 
 Notation
-    n, N, d     observations, candidate rows, variables
+    n, N, d, S  observations, candidate rows, variables, samples of the parameters
     M           number of values of the variables that are not wide: columns of a one-hot row
     H           (N, M) one-hot rows
 """
@@ -9,6 +9,7 @@ Notation
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from carbo.kernel import WIDE, Kernel, Scales
 if TYPE_CHECKING:
     from scipy import sparse
 
+ALL = slice(None)
 DENSE_COLUMNS = 1024
 """One-hot rows wider than this are multiplied as sparse matrices."""
 
@@ -80,57 +82,69 @@ class Columns:
 
 
 class Tables:
-    """All variables' tables at one setting of the parameters, turned into what `Kernel.combine` takes summed.
+    """All variables' tables under S samples of the parameters, turned into what `Kernel.combine` takes summed.
 
-    Narrow variables' are kept flat, one after another. A wide variable's entries are looked up for the rows at hand,
-    since its table might not fit in memory.
+    Narrow variables' are kept flat, one after another: one array (S, F) a summed quantity. A wide variable's entries
+    are looked up for the rows at hand, since its table might not fit in memory.
     """
 
-    def __init__(self, kernel: Kernel, scales: Scales, w: Floats, columns: Columns) -> None:
+    def __init__(self, kernel: Kernel, scales: Sequence[Scales], w: Sequence[Floats], columns: Columns) -> None:
         self._kernel, self._scales, self._columns = kernel, scales, columns
-        self._weights = kernel.weights(scales, w)
+        self._weights = np.stack([kernel.weights(h, own) for h, own in zip(scales, w, strict=True)])
+        flat = [self._flat(h) for h in scales]
+        self.flat = [np.stack([of[q] for of in flat]) for q in range(kernel.summed)]
+        self.wide = {i: [kernel.table(h, i) for h in scales] for i in columns.wide.tolist()}
+
+    def _flat(self, scales: Scales) -> list[Floats]:
         each = []
-        for i in columns.narrow.tolist():
-            t = kernel.table(scales, i)
-            each.append(kernel.turned(scales, i, t.columns(np.arange(t.size)).reshape(-1)))
-        self.flat = [np.concatenate([turned[q] for turned in each] or [np.zeros(0)]) for q in range(kernel.summed)]
-        self.wide = {i: kernel.table(scales, i) for i in columns.wide.tolist()}
+        for i in self._columns.narrow.tolist():
+            t = self._kernel.table(scales, i)
+            each.append(self._kernel.turned(scales, i, t.columns(np.arange(t.size)).reshape(-1)))
+        return [np.concatenate([turned[q] for turned in each] or [np.zeros(0)]) for q in range(self._kernel.summed)]
 
-    def turned(self, i: int, entries: Floats) -> list[Floats]:
-        """Entries of wide variable i's table, turned."""
-        return self._kernel.turned(self._scales, i, entries)
+    @property
+    def size(self) -> int:
+        return len(self._scales)
 
-    def combine(self, sums: list[Floats]) -> Floats:
-        """Covariances from sums, which may be overwritten."""
-        return self._kernel.combine(sums, self._weights)
+    def looked_up(self, i: int, s: int, a: Ints, b: Ints) -> list[Floats]:
+        """Entries (a, b) of wide variable i's table under sample s, turned."""
+        return self._kernel.turned(self._scales[s], i, self.wide[i][s].at(a, b))
+
+    def combine(self, sums: list[Floats], samples: slice = ALL) -> Floats:
+        """Covariances (S, ...) from sums, which may be overwritten."""
+        shape = (-1, *(1,) * (sums[0].ndim - 1))
+        weights = self._weights[samples].T.astype(sums[0].dtype)
+        return self._kernel.combine(sums, [own.reshape(shape) for own in weights])
 
     def variances(self, H: Any, rows: Ints) -> Floats:
-        """Prior variances (N,) of rows, H their one-hot form."""
+        """Prior variances (S, N) of rows, H their one-hot form."""
         return self.combine(self._own(H, rows))
 
     def beside(self, H: Any, rows: Ints, owner: Ints, before: Ints, after: Ints) -> Floats:
-        """(len(owner),): of rows[owner] with what they are when one variable's `Columns.pair` (a, a) becomes (a, c)."""
+        """(S, len(owner)): of rows[owner] with what they are once a variable's `Columns.pair` (a, a) has become (a, c)."""
         each = zip(self._own(H, rows), self.flat, strict=True)
-        return self.combine([own[owner] - T[before] + T[after] for own, T in each])
+        return self.combine([own[:, owner] - T[:, before] + T[:, after] for own, T in each])
 
     def _own(self, H: Any, rows: Ints) -> list[Floats]:
-        """Sums (N,) of rows with themselves."""
-        sums = [np.asarray(H @ T[self._columns.diagonal]) for T in self.flat]
-        for i, t in self.wide.items():
-            for q, one in enumerate(self.turned(i, t.at(rows[:, i], rows[:, i]))):
-                sums[q] += one
+        """Sums (S, N) of rows with themselves."""
+        sums = [np.asarray((H @ T[:, self._columns.diagonal].T).T) for T in self.flat]
+        for i in self.wide:
+            for s in range(self.size):
+                for total, one in zip(sums, self.looked_up(i, s, rows[:, i], rows[:, i]), strict=True):
+                    total[s] += one
         return sums
 
 
 class Sums:
-    """What `Kernel.combine` takes, for any rows against the observations X (n, d).
+    """What `Kernel.combine` takes, for any rows against the observations X (n, d), under S samples.
 
-    Narrow variables' tables (M, n), one a summed quantity, are stacked: their product with one-hot rows sums them.
+    Narrow variables' tables (S, M, n), one a summed quantity, are stacked: their product with one-hot rows sums them.
     """
 
-    def __init__(self, tables: Tables, X: Ints, pairs: Ints) -> None:
+    def __init__(self, tables: Tables, columns: Columns, X: Ints) -> None:
         self._of, self._X = tables, X
-        self.tables = [T[pairs] for T in tables.flat]
+        pairs = columns.pairs(X)
+        self.tables = [T.take(pairs, axis=1) for T in tables.flat]
 
     def astype(self, dtype: type[np.floating[Any]]) -> Sums:
         """The same in another precision."""
@@ -138,38 +152,47 @@ class Sums:
         other.tables = [T.astype(dtype) for T in self.tables]
         return other
 
-    def at(self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None) -> list[Floats]:
-        """(..., n) each, of one-hot rows H (..., M) of rows (..., d).
+    def at(self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None, samples: slice = ALL) -> list[Floats]:
+        """(S, ..., n) each, of one-hot rows H (..., M) of rows (..., d), under some of the samples.
 
         own (B, d): of rows (B, R, d), what is not their own is left out; H (B, R, M) must leave it out by itself.
         """
-        sums = [np.asarray(H @ T) for T in self.tables]
-        for i, wide in self._of.wide.items():
-            entries = wide.at(rows[..., i, None], self._X[:, i])
-            for q, one in enumerate(self._of.turned(i, entries)):
-                sums[q] += one if own is None else one * own[:, i, None, None]
+        sums = [_products(H, T[samples]) for T in self.tables]
+        for i in self._of.wide:
+            for k, s in enumerate(range(self._of.size)[samples]):
+                turned = self._of.looked_up(i, s, rows[..., i, None], self._X[:, i])
+                for total, one in zip(sums, turned, strict=True):
+                    total[k] += one if own is None else one * own[:, i, None, None]
         return sums
 
-    def covariances(self, H: Any, rows: Ints) -> Floats:
-        """(N, n)."""
-        return self._of.combine(self.at(H, rows))
+    def covariances(self, H: Any, rows: Ints, samples: slice = ALL) -> Floats:
+        """(S, N, n)."""
+        return self._of.combine(self.at(H, rows, samples=samples), samples)
 
     def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:
-        """The first quantity of a wide variable's values against the (first) observations, (len(values), n)."""
-        return self._of.turned(i, self._of.wide[i].at(values[:, None], self._X[:first, i]))[0]
+        """The first quantity of a wide variable's values against the (first) observations, (S, len(values), n)."""
+        each = [self._of.looked_up(i, s, values[:, None], self._X[:first, i])[0] for s in range(self._of.size)]
+        return np.stack(each)
+
+
+def _products(H: Any, T: Floats) -> Floats:
+    """H @ T[s] for every s, (S, ..., n)."""
+    if hasattr(H, "toarray"):  # sparse
+        return np.stack([H @ own for own in T])
+    return np.asarray(H @ T.reshape(len(T), *(1,) * (H.ndim - 2), *T.shape[1:]))
 
 
 def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Floats:
     """Covariances between rows (N, d) and observations X (n, d), (N, n)."""
     columns = Columns(kernel)
-    sums = Sums(Tables(kernel, scales, w, columns), X, columns.pairs(X))
-    return sums.covariances(columns.one_hot(rows), rows)
+    sums = Sums(Tables(kernel, [scales], [w], columns), columns, X)
+    return np.asarray(sums.covariances(columns.one_hot(rows), rows)[0])
 
 
 def diagonal(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Floats:
     """Prior variance of each row, (N,)."""
     columns = Columns(kernel)
-    return Tables(kernel, scales, w, columns).variances(columns.one_hot(rows), rows)
+    return np.asarray(Tables(kernel, [scales], [w], columns).variances(columns.one_hot(rows), rows)[0])
 
 
 def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
