@@ -121,7 +121,7 @@ class Tables:
         return self.combine(self._own(H, rows))
 
     def beside(self, H: Any, rows: Ints, owner: Ints, before: Ints, after: Ints) -> Floats:
-        """(S, len(owner)): of rows[owner] with what they are once a variable's `Columns.pair` (a, a) has become (a, c)."""
+        """(S, len(owner)): of rows[owner] with what they are once one variable's pair (a, a) has become (a, c)."""
         each = zip(self._own(H, rows), self.flat, strict=True)
         return self.combine([own[:, owner] - T[:, before] + T[:, after] for own, T in each])
 
