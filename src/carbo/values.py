@@ -55,6 +55,13 @@ class Scale(NamedTuple):
     tail: Tail | None = None
     log_slope: float = 0.0
 
+    def seen(self, values: Floats) -> tuple[Floats, Floats]:
+        """y of values as told, and log dy/dv of each, v in units of `size`."""
+        v = values / self.size
+        t = v if self.tail is None else self.tail.warped(v)
+        steep = np.zeros_like(v) if self.tail is None else np.log1p(np.maximum(v - self.tail.m, 0.0) / self.tail.s)
+        return (t - self.centre) / self.unit, -steep - math.log(self.unit)
+
     def value(self, y: Floats) -> Floats:
         """The values of y in units of `size`."""
         t = self.centre + self.unit * y
@@ -84,8 +91,9 @@ def standardise(values: Floats, multiple: float | None = None) -> tuple[Floats, 
     centre, unit = float(np.mean(t)), float(np.std(t))
     if unit <= 1e-14:
         unit = 1.0
-    steep = 0.0 if tail is None else float(np.log1p(np.maximum(v - tail.m, 0.0) / tail.s).sum())
-    return (t - centre) / unit, Scale(size, centre, unit, tail, -steep - len(v) * math.log(unit))
+    scale = Scale(size, centre, unit, tail)
+    y, log_slope = scale.seen(values)
+    return y, scale._replace(log_slope=float(log_slope.sum()))
 
 
 def _fitted(v: Floats, multiple: float) -> Tail | None:

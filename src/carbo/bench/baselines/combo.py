@@ -54,10 +54,18 @@ def recorded(settings: Settings) -> dict[str, Any]:
 
 
 def variant(name: str) -> Method:
-    """A preset with some settings changed: "default:patience=0+priors.weight_sd=3.0".
+    """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError when name is none such."""
+    base, _, changes = name.partition(":")
+    return _method(name, f"carbo, preset {base} with " + ", ".join(changes.split("+")), settings_of(name))
+
+
+def settings_of(name: str) -> Settings:
+    """Of a preset, or of one with some settings changed: "default:patience=0+priors.weight_sd=3.0".
 
     Values are read as JSON where they are some, and as text otherwise. Raises SettingsError when name is none such.
     """
+    if name in PRESETS:
+        return PRESETS[name]
     base, _, changes = name.partition(":")
     pairs = [change.partition("=") for change in changes.split("+")]
     if base not in PRESETS or not all(key and equals and value for key, equals, value in pairs):
@@ -67,8 +75,7 @@ def variant(name: str) -> Method:
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")
         (values.setdefault(room, {}) if room else values)[inner] = _read(text)
-    title = f"carbo, preset {base} with " + ", ".join(changes.split("+"))
-    return _method(name, title, PRESETS[base].changed(values))
+    return PRESETS[base].changed(values)
 
 
 def _read(text: str) -> Any:

@@ -1,0 +1,183 @@
+"""How well a model foresees: told the first evaluations of a recorded run, it predicts those that the run made next.
+
+The runs are other methods', so that no model predicts what it chose itself. A prediction is the mixture of the
+posterior samples' normal distributions, noise included; it is judged as a density of the values as told:
+
+    gain        mean log density over that of a normal distribution with the mean and variance of what was told, in
+                nats a point
+    within      share of values inside the central 50 % and 90 % of their predictions: 0.5 and 0.9 where those are true
+    error       root mean square of (value - predicted mean) over the standard deviation of what was told
+    seconds     processor seconds of the first draw of parameters, burn-in included, and of a second
+
+A model is a preset or a preset with settings changed, and "@mode" after it replaces the samples by the one setting of
+the parameters at the posterior's mode.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from carbo.bench.formats import Cell, Row, Table
+from carbo.bench.machine import machine, revision, versions
+from carbo.bench.statistics import Summary, paired, summary
+from carbo.errors import DataError
+
+if TYPE_CHECKING:
+    from carbo.beliefs import Beliefs, Told
+    from carbo.bench.record import Record
+    from carbo.ensemble import Ensemble
+    from carbo.graph import Floats, Ints
+    from carbo.space import Space
+    from carbo.values import Scale
+
+MODE = "@mode"
+Key = tuple[Any, ...]
+
+
+class Case(NamedTuple):
+    """A recorded run cut in two: told so many evaluations, to foresee so many."""
+
+    record: Record
+    told: int
+    ahead: int
+
+    @property
+    def name(self) -> dict[str, Any]:
+        r = self.record
+        return {"problem": r.problem, "relocated": r.relocated, "by": r.method, "run": r.run, "told": self.told,
+                "ahead": self.ahead}  # fmt: skip
+
+
+def cases(records: Iterable[Record], told: Sequence[int], ahead: int) -> list[Case]:
+    """All cuts that the runs are long enough for."""
+    return [Case(r, n, ahead) for r in records for n in told if n + ahead <= len(r.values)]
+
+
+def run(
+    every: Sequence[Case], models: Sequence[str], out: Path, space_of: Callable[[Record], Space]
+) -> Iterator[dict[str, Any]]:
+    """Measures what `out` does not hold yet, appends it there, and yields it."""
+    done = {key_of(line) for line in read(out)} if out.exists() else set()
+    for case in every:
+        for model in models:
+            name = {**case.name, "model": model}
+            if key_of(name) in done:
+                continue
+            line = {**name, **measure(case, model, space_of(case.record)), "revision": revision(),
+                    "machine": machine(), "versions": versions(())}  # fmt: skip
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            yield line
+
+
+def measure(case: Case, model: str, space: Space) -> dict[str, Any]:
+    """What one model foresees of one case."""
+    import numpy as np
+
+    from carbo.beliefs import Beliefs, Told
+    from carbo.bench.baselines.combo import settings_of
+
+    n, rows, values = case.told, case.record.rows, case.record.values
+    beliefs = Beliefs(space, settings_of(model.removesuffix(MODE)))
+    told, rng = Told(rows[:n], values[:n]), np.random.default_rng(case.record.run)
+    seconds, ensemble = [], None
+    for _ in range(2):
+        begin = time.process_time()
+        ensemble, scale = (_at_mode if model.endswith(MODE) else _sampled)(beliefs, rng, told)
+        seconds.append(time.process_time() - begin)
+    assert ensemble is not None
+    ahead = slice(n, n + case.ahead)
+    return {**judge(ensemble, scale, told.values, rows[ahead], values[ahead]), "seconds": seconds}
+
+
+def _sampled(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:
+    view = beliefs.view(told)
+    beliefs.warping = view.warping
+    beliefs.chain, ensemble = beliefs.fit(rng, view)
+    return ensemble, view.scale
+
+
+def _at_mode(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:  # noqa: ARG001
+    from carbo import chain, ensemble
+
+    view = beliefs.view(told)
+    _, hyper = chain.mode(beliefs.model, view.given.learn)
+    return ensemble.build(beliefs.model.kernel, [hyper], view.given.predict), view.scale
+
+
+def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Floats) -> dict[str, float]:
+    """Gain, coverage and error of predictions at rows (N, d) that turned out as values (N,)."""
+    import numpy as np
+    from scipy.special import logsumexp, ndtr
+
+    mu, sd = ensemble.predict(rows)
+    spread = np.sqrt(sd**2 + np.exp([[h.log_noise] for h in ensemble.hypers]))
+    y, log_slope = scale.seen(values)
+    z = (y - mu) / spread
+    log_density = (
+        logsumexp(-0.5 * z * z - np.log(spread), axis=0) - math.log(len(mu)) + log_slope - math.log(scale.size)
+    )
+    level, unit = float(np.mean(told)), float(np.std(told)) or 1.0
+    plain = -0.5 * ((values - level) / unit) ** 2 - math.log(unit)
+    below = ndtr(z).mean(axis=0)
+    mean, _ = scale.back(mu, spread)
+    return {
+        "gain": float(np.mean(log_density - plain)),
+        "within50": float(np.mean(np.abs(below - 0.5) < 0.25)),
+        "within90": float(np.mean(np.abs(below - 0.5) < 0.45)),
+        "error": float(np.sqrt(np.mean((values - mean) ** 2))) / unit,
+    }
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file. DataError when one is no such line."""
+    lines = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+            key_of(line), float(line["gain"])
+        except (ValueError, KeyError, TypeError):
+            raise DataError(f"{path}:{number}: expected a line that `carbo bench foresight` wrote, got {text[:40]!r}; "
+                            "delete it to measure that case again") from None  # fmt: skip
+        lines.append(line)
+    return lines
+
+
+def key_of(line: Mapping[str, Any]) -> Key:
+    """What tells one measurement from another."""
+    return tuple(line[name] for name in ("problem", "relocated", "by", "run", "told", "ahead", "model"))
+
+
+def table(lines: Sequence[Mapping[str, Any]], models: Sequence[str]) -> Table:
+    """The models over the cases that all of them have; gains as differences to the first model's on the same cases."""
+    of = {model: {key_of(line)[:-1]: line for line in lines if line["model"] == model} for model in models}
+    shared = set.intersection(*(set(by) for by in of.values())) if of else set()
+    if not shared:
+        raise DataError(f"expected cases that all of {', '.join(models)} were measured on, got none")
+    keys = sorted(shared, key=repr)
+    rows = tuple(_row(model, [of[model][k] for k in keys], [of[models[0]][k] for k in keys]) for model in models)
+    columns = ("gain, nats a point", "beside the first", "within 50 %", "within 90 %", "error", "first draw, s",
+               "next draw, s")  # fmt: skip
+    return Table("foresight", "", f"Foresight over {len(keys)} cases", columns, rows)
+
+
+def _row(model: str, lines: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> Row:
+    gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
+    beside = paired(gains, base)
+    assert beside is not None
+    cells = [_cell(summary(list(gains.values())), 3), Cell("") if lines == first else _cell(beside, 3, signed=True)]
+    cells += [_cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
+    cells += [_cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
+    return Row(model, tuple(cells))
+
+
+def _cell(of: Summary, digits: int, signed: bool = False) -> Cell:
+    mean = f"{of.mean:+.{digits}f}" if signed else f"{of.mean:.{digits}f}"
+    error = "" if of.error is None else f" ± {of.error:.{digits}f}"
+    return Cell(mean + error, of.mean, of.error, of.runs)
