@@ -54,8 +54,8 @@ class Case(NamedTuple):
 
 
 def cases(records: Iterable[Record], told: Sequence[int], ahead: int) -> list[Case]:
-    """All cuts that the runs are long enough for."""
-    return [Case(r, n, ahead) for r in records for n in told if n + ahead <= len(r.values)]
+    """All cuts that the runs are long enough for; of original problems, relabelled ones being the same to a model."""
+    return [Case(r, n, ahead) for r in records for n in told if r.relocated is None and n + ahead <= len(r.values)]
 
 
 def run(
@@ -120,9 +120,8 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
     spread = np.sqrt(sd**2 + np.exp([[h.log_noise] for h in ensemble.hypers]))
     y, log_slope = scale.seen(values)
     z = (y - mu) / spread
-    log_density = (
-        logsumexp(-0.5 * z * z - np.log(spread), axis=0) - math.log(len(mu)) + log_slope - math.log(scale.size)
-    )
+    of_y = logsumexp(-0.5 * z * z - np.log(spread), axis=0) - math.log(len(mu))
+    log_density = of_y + log_slope - math.log(scale.size)
     level, unit = float(np.mean(told)), float(np.std(told)) or 1.0
     plain = -0.5 * ((values - level) / unit) ** 2 - math.log(unit)
     below = ndtr(z).mean(axis=0)

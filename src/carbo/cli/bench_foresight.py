@@ -75,12 +75,14 @@ def _run(arguments: argparse.Namespace) -> int:
     ]  # fmt: skip
     every = foresight.cases(records, told, arguments.ahead)
     if not every:
-        raise DataError(f"{arguments.results}: expected runs {arguments.runs} of {arguments.by} with at least "
-                        f"{min(told) + arguments.ahead} evaluations, got none; `carbo bench run` makes them")  # fmt: skip
-    total = len(every) * len(models)
-    for number, line in enumerate(foresight.run(every, models, arguments.out, space_of), 1):
-        print(f"[{number}, of {total} in all] {line['problem']} by {line['by']} run {line['run']}, {line['told']} told, "
-              f"{line['model']}: gain {line['gain']:.3f}", file=sys.stderr, flush=True)  # fmt: skip
+        raise DataError(
+            f"{arguments.results}: expected runs {arguments.runs} of {arguments.by} with at least "
+            f"{min(told) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
+        )
+    print(f"{len(every)} cases, {len(models)} models", file=sys.stderr)
+    for line in foresight.run(every, models, arguments.out, space_of):
+        case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} told"
+        print(f"{case}, {line['model']}: gain {line['gain']:.3f}", file=sys.stderr, flush=True)
     wanted = {foresight.key_of({**case.name, "model": model}) for case in every for model in models}
     lines = [line for line in foresight.read(arguments.out) if foresight.key_of(line) in wanted]
     print(markdown([foresight.table(lines, models)]))
