@@ -1,0 +1,161 @@
+"""`carbo bench foresight`: what models told the beginning of a run say of its continuation, and how that is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from carbo import Binary, Space, cli
+from carbo.bench import foresight, problems
+from carbo.bench.record import Record, line
+from carbo.errors import DataError
+from carbo.graph import Floats
+from carbo.values import Scale, standardise
+from tests.checks import assert_plausible, assert_rejected
+from tests.records import record
+
+CHEAP = "samples=2+burn_in=5+leapfrogs=3+warp=none"
+
+
+def model_of(mu: Floats, sd: Floats, noise: float) -> Any:
+    """Something that predicts mu and sd (S, N) wherever it is asked."""
+    hypers = [SimpleNamespace(log_noise=float(np.log(noise)))] * len(mu)
+    return SimpleNamespace(predict=lambda _rows: (mu, sd), hypers=hypers)
+
+
+def mixture(v: float, mu: Floats, spread: Floats, scale: Scale) -> tuple[float, float]:
+    """Density and distribution function at v of the value whose y is a mixture of normals; the slope is numerical."""
+    step = 1e-6 * scale.size * scale.unit
+    low, middle, high = (float(scale.seen(np.array([v + by]))[0][0]) for by in (-step, 0.0, step))
+    parts = stats.norm(mu, spread)
+    density, below = (float(np.mean(each(middle))) for each in (parts.pdf, parts.cdf))
+    return density * (high - low) / (2 * step), below
+
+
+@pytest.mark.parametrize("multiple", [None, 2.0])
+def test_predictions_are_judged_as_densities_of_the_values_as_told(multiple: float | None) -> None:
+    rng = np.random.default_rng(0)
+    told = 100.0 * rng.exponential(size=40) - 7.0
+    _, scale = standardise(told, multiple)
+    mu, sd, noise = rng.normal(size=(3, 25)), rng.uniform(0.2, 1.0, size=(3, 25)), 0.09
+    values = scale.size * scale.value(rng.normal(size=25))
+    found = foresight.judge(model_of(mu, sd, noise), scale, told, np.zeros((25, 1), dtype=np.intp), values)
+    each = [mixture(v, mu[:, i], np.sqrt(sd[:, i] ** 2 + noise), scale) for i, v in enumerate(values.tolist())]
+    plain = stats.norm(told.mean(), told.std()).logpdf(values) + 0.5 * np.log(2 * np.pi)
+    log_density = np.log([density for density, _ in each]) + 0.5 * np.log(2 * np.pi)
+    assert found["gain"] == pytest.approx(float(np.mean(log_density - plain)), rel=1e-4)
+    below = np.array([below for _, below in each])
+    assert found["within50"] == np.mean((below > 0.25) & (below < 0.75))
+    assert found["within90"] == np.mean((below > 0.05) & (below < 0.95))
+
+
+def coverage_p_values(stretch: float) -> dict[str, float]:
+    """Of intervals whose spread is `stretch` times the true one, against 50 % and 90 %."""
+    rng, n = np.random.default_rng(1), 4_000
+    mu, sd = rng.normal(size=(1, n)), rng.uniform(0.1, 2.0, size=(1, n))
+    values = mu[0] + sd[0] * rng.normal(size=n)
+    found = foresight.judge(
+        model_of(mu, stretch * sd, 1e-12), Scale(1.0, 0.0, 1.0), values, np.zeros((n, 1), dtype=np.intp), values
+    )
+    return {
+        f"{share}": float(stats.binomtest(round(found[f"within{share}"] * n), n, share / 100).pvalue)
+        for share in (50, 90)
+    }
+
+
+def test_true_predictions_cover_what_they_say_and_overconfident_ones_do_not() -> None:
+    assert_plausible(coverage_p_values(1.0))
+    assert_rejected(coverage_p_values(0.8))
+
+
+def some_run(n: int = 30, **fields: Any) -> Record:
+    """Random evaluations of a function of six binary variables that a model can learn."""
+    rng = np.random.default_rng(fields.get("run", 1))
+    rows = rng.integers(0, 2, size=(n, 6))
+    values = rows @ np.arange(6.0) + 3.0 * rows[:, 0] * rows[:, 1]
+    return record(values=values.tolist(), rows=rows, sizes=(2,) * 6, **{"method": "random", **fields})
+
+
+def six(_: Record) -> Space:
+    return Space({f"x{i}": Binary() for i in range(6)})
+
+
+def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_out() -> None:
+    every = foresight.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
+    assert [(case.record.run, case.told) for case in every] == [(1, 10), (1, 20)]
+
+
+@pytest.mark.parametrize("model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"paper:{CHEAP}"])
+def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model: str) -> None:
+    found = foresight.measure(foresight.Case(some_run(50), 40, 10), model, six(some_run()))
+    assert found["gain"] > 0.5
+    assert found["error"] < 0.5
+    assert len(found["seconds"]) == 2
+
+
+def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
+    out, models = tmp_path / "new" / "foresight.jsonl", [f"default:{CHEAP}", f"default:{CHEAP}+highest_order=1"]
+    every = foresight.cases([some_run(), some_run(run=2)], [20], 5)
+    first = list(foresight.run(every, models[:1], out, six))
+    assert [(each["run"], each["model"]) for each in first] == [(1, models[0]), (2, models[0])]
+    more = list(foresight.run(every, models, out, six))
+    assert [(each["run"], each["model"]) for each in more] == [(1, models[1]), (2, models[1])]
+    assert list(foresight.run(every, models, out, six)) == []
+    assert foresight.read(out) == first + more
+
+
+def measured(model: str, run: int, gain: float) -> dict[str, Any]:
+    case = foresight.Case(some_run(run=run), 20, 5).name
+    judged = {"gain": gain, "within50": 0.5, "within90": 0.9, "error": 0.1, "seconds": [2.0, 1.0]}
+    return {**case, "model": model, **judged}
+
+
+def test_the_table_compares_on_the_cases_that_all_models_have() -> None:
+    lines = [measured("a", 1, 1.0), measured("a", 2, 2.0), measured("a", 3, 99.0), measured("b", 1, 0.5),
+             measured("b", 2, 2.5)]  # fmt: skip
+    table = foresight.table(lines, ["a", "b"])
+    assert "2 cases" in table.title
+    assert [row.cells[0].value for row in table.rows] == [1.5, 1.5]
+    assert table.rows[0].cells[1].text == ""
+    assert table.rows[1].cells[1].text == "+0.000 ± 0.500"
+    with pytest.raises(DataError, match="expected cases that all of a, c"):
+        foresight.table(lines, ["a", "c"])
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"problem": "x"}', '{"gain": null}'])
+def test_a_damaged_line_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "foresight.jsonl"
+    file.write_text(json.dumps(measured("a", 1, 1.0)) + "\n" + text + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"foresight\.jsonl:2: expected a line that"):
+        foresight.read(file)
+
+
+def branin_run(folder: Path) -> None:
+    """Forty random evaluations of ordinal Branin, on file."""
+    problem = problems.problem("branin", 1)
+    rows = problem.space.random_rows(np.random.default_rng(0), 40)
+    values = [problem.objective(row) for row in rows]
+    kept = record("branin", "random", 1, values, rows=rows, sizes=tuple(problem.space.sizes.tolist()))
+    (folder / "runs").mkdir()
+    (folder / "runs" / "branin.jsonl").write_text(line(kept), encoding="utf-8")
+
+
+def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    branin_run(tmp_path)
+    asked = ["bench", "foresight", "--results", str(tmp_path), "--by", "random", "--told", "20", "--ahead", "10",
+             "--out", str(tmp_path / "out.jsonl"), "--model", f"default:{CHEAP},default:{CHEAP}@mode"]  # fmt: skip
+    assert cli.main(asked) == 0
+    out, err = capsys.readouterr()
+    assert "Foresight over 1 cases" in out
+    assert f"| default:{CHEAP}@mode |" in out
+    assert "1 cases, 2 models" in err
+    assert cli.main([*asked, "--runs", "7"]) == 2
+    assert "expected runs 7 of random" in capsys.readouterr().err
+    assert cli.main([*asked, "--told", "x"]) == 2
+    assert "--told: expected whole numbers" in capsys.readouterr().err
