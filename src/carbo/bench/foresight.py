@@ -15,68 +15,33 @@ the parameters at the posterior's mode.
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from carbo.bench.cases import Case, Line, cell, key_of
 from carbo.bench.formats import Cell, Row, Table
-from carbo.bench.machine import machine, revision, versions
-from carbo.bench.statistics import Summary, paired, summary
+from carbo.bench.statistics import paired, summary
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
     from carbo.beliefs import Beliefs, Told
-    from carbo.bench.record import Record
     from carbo.ensemble import Ensemble
     from carbo.graph import Floats, Ints
     from carbo.space import Space
     from carbo.values import Scale
 
 MODE = "@mode"
-Key = tuple[Any, ...]
 
 
-class Case(NamedTuple):
-    """A recorded run cut in two: told so many evaluations, to foresee so many."""
-
-    record: Record
-    told: int
-    ahead: int
-
-    @property
-    def name(self) -> dict[str, Any]:
-        r = self.record
-        return {"problem": r.problem, "relocated": r.relocated, "by": r.method, "run": r.run, "told": self.told,
-                "ahead": self.ahead}  # fmt: skip
+def measure(case: Case, models: Sequence[str], space: Space) -> Iterator[Line]:
+    """What models foresee of a case."""
+    for model in models:
+        yield {"model": model, **foreseen(case, model, space)}
 
 
-def cases(records: Iterable[Record], told: Sequence[int], ahead: int) -> list[Case]:
-    """All cuts that the runs are long enough for; of original problems, relabelled ones being the same to a model."""
-    return [Case(r, n, ahead) for r in records for n in told if r.relocated is None and n + ahead <= len(r.values)]
-
-
-def run(
-    every: Sequence[Case], models: Sequence[str], out: Path, space_of: Callable[[Record], Space]
-) -> Iterator[dict[str, Any]]:
-    """Measures what `out` does not hold yet, appends it there, and yields it."""
-    done = {key_of(line) for line in read(out)} if out.exists() else set()
-    for case in every:
-        for model in models:
-            name = {**case.name, "model": model}
-            if key_of(name) in done:
-                continue
-            line = {**name, **measure(case, model, space_of(case.record)), "revision": revision(),
-                    "machine": machine(), "versions": versions(())}  # fmt: skip
-            out.parent.mkdir(parents=True, exist_ok=True)
-            with out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            yield line
-
-
-def measure(case: Case, model: str, space: Space) -> dict[str, Any]:
+def foreseen(case: Case, model: str, space: Space) -> Line:
     """What one model foresees of one case."""
     import numpy as np
 
@@ -134,25 +99,6 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
     }
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file. DataError when one is no such line."""
-    lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            line = json.loads(text)
-            key_of(line), float(line["gain"])
-        except (ValueError, KeyError, TypeError):
-            raise DataError(f"{path}:{number}: expected a line that `carbo bench foresight` wrote, got {text[:40]!r}; "
-                            "delete it to measure that case again") from None  # fmt: skip
-        lines.append(line)
-    return lines
-
-
-def key_of(line: Mapping[str, Any]) -> Key:
-    """What tells one measurement from another."""
-    return tuple(line[name] for name in ("problem", "relocated", "by", "run", "told", "ahead", "model"))
-
-
 def table(lines: Sequence[Mapping[str, Any]], models: Sequence[str]) -> Table:
     """The models over the cases that all of them have; gains as differences to the first model's on the same cases."""
     of = {model: {key_of(line)[:-1]: line for line in lines if line["model"] == model} for model in models}
@@ -170,13 +116,7 @@ def _row(model: str, lines: Sequence[Mapping[str, Any]], first: Sequence[Mapping
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
     beside = paired(gains, base)
     assert beside is not None
-    cells = [_cell(summary(list(gains.values())), 3), Cell("") if lines == first else _cell(beside, 3, signed=True)]
-    cells += [_cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
-    cells += [_cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
+    cells = [cell(summary(list(gains.values())), 3), Cell("") if lines == first else cell(beside, 3, signed=True)]
+    cells += [cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
+    cells += [cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
     return Row(model, tuple(cells))
-
-
-def _cell(of: Summary, digits: int, signed: bool = False) -> Cell:
-    mean = f"{of.mean:+.{digits}f}" if signed else f"{of.mean:.{digits}f}"
-    error = "" if of.error is None else f" ± {of.error:.{digits}f}"
-    return Cell(mean + error, of.mean, of.error, of.runs)

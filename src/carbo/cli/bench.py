@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli import bench_foresight, bench_run, bench_tables
+from carbo.cli import bench_cases, bench_run, bench_tables
 from carbo.cli.arguments import command, count
 from carbo.settings import PRESETS
 
@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
     _add_speed(what)
     _add_pace(what)
     _add_growth(what)
-    bench_foresight.add(what)
+    bench_cases.add(what)
     bench_run.add(what)
     bench_tables.add(what)
 

@@ -1,4 +1,4 @@
-"""`carbo bench foresight`: what models told the beginning of a run say of its continuation, and how that is judged."""
+"""`carbo bench foresight` and `ascent`: models and searches told the beginning of a run, and how they are judged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from carbo import Binary, Space, cli
-from carbo.bench import foresight, problems
+from carbo import Binary, Space, cli, suggest
+from carbo.beliefs import Beliefs, Told
+from carbo.bench import ascent, cases, foresight, problems
+from carbo.bench.baselines.combo import settings_of
 from carbo.bench.record import Record, line
 from carbo.errors import DataError
 from carbo.graph import Floats
+from carbo.rows import row_keys
 from carbo.values import Scale, standardise
 from tests.checks import assert_plausible, assert_rejected
 from tests.records import record
@@ -87,13 +90,13 @@ def six(_: Record) -> Space:
 
 
 def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_out() -> None:
-    every = foresight.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
+    every = cases.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
     assert [(case.record.run, case.told) for case in every] == [(1, 10), (1, 20)]
 
 
 @pytest.mark.parametrize("model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"paper:{CHEAP}"])
 def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model: str) -> None:
-    found = foresight.measure(foresight.Case(some_run(50), 40, 10), model, six(some_run()))
+    found = foresight.foreseen(cases.Case(some_run(50), 40, 10), model, six(some_run()))
     assert found["gain"] > 0.5
     assert found["error"] < 0.5
     assert len(found["seconds"]) == 2
@@ -101,17 +104,17 @@ def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model:
 
 def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
     out, models = tmp_path / "new" / "foresight.jsonl", [f"default:{CHEAP}", f"default:{CHEAP}+highest_order=1"]
-    every = foresight.cases([some_run(), some_run(run=2)], [20], 5)
-    first = list(foresight.run(every, models[:1], out, six))
+    every = cases.cases([some_run(), some_run(run=2)], [20], 5)
+    first = list(cases.run(every, models[:1], out, six, foresight.measure))
     assert [(each["run"], each["model"]) for each in first] == [(1, models[0]), (2, models[0])]
-    more = list(foresight.run(every, models, out, six))
+    more = list(cases.run(every, models, out, six, foresight.measure))
     assert [(each["run"], each["model"]) for each in more] == [(1, models[1]), (2, models[1])]
-    assert list(foresight.run(every, models, out, six)) == []
-    assert foresight.read(out) == first + more
+    assert list(cases.run(every, models, out, six, foresight.measure)) == []
+    assert cases.read(out) == first + more
 
 
 def measured(model: str, run: int, gain: float) -> dict[str, Any]:
-    case = foresight.Case(some_run(run=run), 20, 5).name
+    case = cases.Case(some_run(run=run), 20, 5).name
     judged = {"gain": gain, "within50": 0.5, "within90": 0.9, "error": 0.1, "seconds": [2.0, 1.0]}
     return {**case, "model": model, **judged}
 
@@ -128,12 +131,53 @@ def test_the_table_compares_on_the_cases_that_all_models_have() -> None:
         foresight.table(lines, ["a", "c"])
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", '{"problem": "x"}', '{"gain": null}'])
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"problem": "x"}'])
 def test_a_damaged_line_is_named(text: str, tmp_path: Path) -> None:
     file = tmp_path / "foresight.jsonl"
     file.write_text(json.dumps(measured("a", 1, 1.0)) + "\n" + text + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"foresight\.jsonl:2: expected a line that"):
-        foresight.read(file)
+    with pytest.raises(DataError, match=r"foresight\.jsonl:2: expected a line of"):
+        cases.read(file)
+
+
+def exhaustive(case: cases.Case, space: Space) -> float:
+    """The largest log EI of any point not yet told, under the model that `ascent` draws."""
+    n, settings, rng = case.told, settings_of("default"), np.random.default_rng(case.record.run)
+    told = Told(case.record.rows[:n], case.record.values[:n])
+    model, data = Beliefs(space, settings).advance(rng, told)
+    best = data.X[int(np.argmin(data.y))]
+    question = suggest.Question(space, settings, model, set(row_keys(told.X)), best, None)
+    rows = suggest.remaining(question)
+    return float(suggest.pointwise(rng, question).score(rows).max())
+
+
+def test_no_search_climbs_higher_than_there_is_and_the_presets_own_gets_there() -> None:
+    names = ["local", "genetic", "annealing", "climbers=1+random_starts=5", "search=local-then-anneal"]
+    for run in (1, 2, 3):
+        case = cases.Case(some_run(30, run=run), 20, 5)
+        found = {line["model"]: line["height"] for line in ascent.measure(case, names, six(case.record))}
+        top = exhaustive(case, six(case.record))
+        assert list(found) == names
+        assert max(found.values()) <= top + 1e-9
+        assert found["local"] == pytest.approx(top, abs=1e-9)
+
+
+def test_a_case_of_which_something_is_missing_is_measured_whole(tmp_path: Path) -> None:
+    """Heights only compare where they were reached on one model, in the same seconds."""
+    out, every = tmp_path / "ascent.jsonl", cases.cases([some_run()], [20], 5)
+    for names, again in ((["local"], 1), (["local", "genetic"], 2), (["local", "genetic"], 0)):
+        assert len(list(cases.run(every, names, out, six, ascent.measure, together=True))) == again
+    assert len(cases.read(out)) == 2
+
+
+def test_searches_are_compared_with_the_highest_of_each_case() -> None:
+    heights = {"a": (1.0, 2.0), "b": (0.5, 2.0)}
+    lines = [{**cases.Case(some_run(run=run), 20, 5).name, "model": name, "height": height, "seconds": 1.0}
+             for name, each in heights.items() for run, height in enumerate(each, 1)]  # fmt: skip
+    rows = {row.label: row.cells for row in ascent.table(lines, ["a", "b"]).rows}
+    assert [rows[name][0].value for name in "ab"] == [0.0, 0.25]
+    assert [rows[name][1].text for name in "ab"] == ["100%", "50%"]
+    with pytest.raises(DataError, match="expected cases that all of a, c"):
+        ascent.table(lines, ["a", "c"])
 
 
 def branin_run(folder: Path) -> None:
@@ -154,7 +198,10 @@ def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytes
     out, err = capsys.readouterr()
     assert "Foresight over 1 cases" in out
     assert f"| default:{CHEAP}@mode |" in out
-    assert "1 cases, 2 models" in err
+    assert "1 cases of" in err
+    climb = ["bench", "ascent", *asked[2:8], "--out", str(tmp_path / "ascent.jsonl"), "--search", "local,genetic"]
+    assert cli.main(climb) == 0
+    assert "Ascent over 1 cases" in capsys.readouterr().out
     assert cli.main([*asked, "--runs", "7"]) == 2
     assert "expected runs 7 of random" in capsys.readouterr().err
     assert cli.main([*asked, "--told", "x"]) == 2

@@ -1,0 +1,135 @@
+"""How high a search climbs: the largest log EI that it finds under one model, beside others' in the same seconds.
+
+Told the first evaluations of a recorded run, the `default` preset draws its model once, and every search looks for the
+largest log EI under it. A search is
+
+    KEY=VALUE+...   the preset's own, with those settings changed; "local" changes nothing
+    genetic         tournaments, uniform crossover and mutation over the rows, from the same starts
+    annealing       as many walkers as the preset has climbers, from the same starts
+
+The last two stop when they have used the processor seconds that the first search named took on that case.
+
+    short       the highest log EI that any search found on the case less this one's: a ratio of EI, on a log scale
+    found       share of cases where that ratio is 0.999 or more
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carbo import search as climbing
+from carbo import suggest
+from carbo.bench.baselines.combo import settings_of
+from carbo.bench.cases import Case, Key, cell, key_of
+from carbo.bench.formats import Cell, Row, Table
+from carbo.bench.statistics import summary
+from carbo.errors import DataError
+from carbo.rows import row_keys
+from carbo.search import Found, random_neighbours
+
+if TYPE_CHECKING:
+    from carbo.acquisition import Pointwise
+    from carbo.space import Space
+
+POPULATION, TOURNAMENT = 100, 3
+HOT, COLD = 1.0, 0.01
+"""Temperatures of annealing, in units of log EI."""
+AS_HIGH = 1e-3
+
+Stop = Callable[[], float]
+"""Share of the time that is used up; 1 and more: it is over."""
+
+
+def measure(case: Case, searches: Sequence[str], space: Space) -> list[dict[str, Any]]:
+    """Log EI and seconds of every search on a case, the first search's first."""
+    from carbo.beliefs import Beliefs, Told
+
+    n, rows, values = case.told, case.record.rows, case.record.values
+    settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
+    beliefs = Beliefs(space, settings)
+    ensemble, data = beliefs.advance(rng, Told(rows[:n], values[:n]))
+    best = data.X[int(np.argmin(data.y))]
+    question = suggest.Question(space, settings, ensemble, set(row_keys(rows[:n])), best, None)
+    lines: list[dict[str, Any]] = []
+    for name in searches:
+        begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
+        top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
+        lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
+    return lines
+
+
+def _until(begin: float, limit: float) -> Stop:
+    return lambda: (time.process_time() - begin) / limit
+
+
+def _objective(rng: np.random.Generator, question: suggest.Question) -> Pointwise:
+    return suggest.pointwise(rng, question)
+
+
+def _own(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
+    """The preset's search, with settings changed."""
+    settings = question.settings if name == "local" else settings_of(f"default:{name}")
+    question = question._replace(settings=settings)
+    return suggest.maximise(rng, question, _objective(rng, question))
+
+
+def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
+    """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
+    space, domain = question.space, question.domain
+    objective = _objective(rng, question)
+    near = suggest.spray(rng, space, question.incumbent, POPULATION // 2, question.settings.spray_distance)
+    rows = np.concatenate([near, space.random_rows(rng, POPULATION - len(near))])
+    rows = rows[domain.permitted(rows)]
+    living = Found(rows, objective.score(rows))
+    while stop() < 1.0:
+        entered = rng.integers(0, len(living.rows), size=(2, POPULATION, TOURNAMENT))
+        winners = np.take_along_axis(entered, np.argmax(living.scores[entered], axis=2)[:, :, None], axis=2)[:, :, 0]
+        mother, father = living.rows[winners]
+        children = np.where(rng.random(mother.shape) < 0.5, mother, father)
+        redrawn = rng.random(children.shape) < 1.0 / space.dim
+        children = np.where(redrawn, rng.integers(0, space.sizes, size=children.shape), children)
+        children = children[domain.permitted(children)]
+        both = Found(np.concatenate([living.rows, children]), np.append(living.scores, objective.score(children)))
+        living = climbing.best_of(both, POPULATION)
+    return living
+
+
+def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
+    """A random neighbour of each walker, taken by the Metropolis rule; the temperature falls with the time left."""
+    domain, objective = question.domain, _objective(rng, question)
+    now = suggest.starts(rng, question, objective)
+    best = climbing.best_of(now, 1)
+    while (used := stop()) < 1.0:
+        rows, movers = random_neighbours(rng, domain, now.rows)
+        scores = objective.score(rows)
+        taken = np.log(rng.random(len(rows))) < (scores - now.scores[movers]) / (HOT * (COLD / HOT) ** used)
+        now.rows[movers[taken]], now.scores[movers[taken]] = rows[taken], scores[taken]
+        best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
+    return best
+
+
+SEARCHES = {"genetic": _genetic, "annealing": _annealing}
+
+
+def table(lines: Sequence[Mapping[str, Any]], searches: Sequence[str]) -> Table:
+    """The searches over the cases that all of them have."""
+    of: dict[str, dict[Key, Mapping[str, Any]]] = {name: {} for name in searches}
+    for line in lines:
+        if line["model"] in of:
+            of[line["model"]][key_of(line)[:-1]] = line
+    shared = set.intersection(*(set(by) for by in of.values()))
+    if not shared:
+        raise DataError(f"expected cases that all of {', '.join(searches)} were measured on, got none")
+    top = {key: max(by[key]["height"] for by in of.values()) for key in shared}
+    rows = []
+    for name, by in of.items():
+        short = [top[key] - by[key]["height"] for key in sorted(shared, key=repr)]
+        found = sum(gap <= AS_HIGH for gap in short) / len(short)
+        seconds = summary([float(by[key]["seconds"]) for key in shared])
+        rows.append(Row(name, (cell(summary(short), 3), Cell(f"{found:.0%}", found), cell(seconds, 3))))
+    columns = ("short of the highest, log EI", "found", "seconds")
+    return Table("ascent", "", f"Ascent over {len(shared)} cases", columns, tuple(rows))

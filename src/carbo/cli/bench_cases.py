@@ -1,0 +1,137 @@
+"""carbo bench foresight and ascent: models and searches tried on recorded runs that are cut in two."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carbo.cli.arguments import command, count
+from carbo.errors import DataError
+
+if TYPE_CHECKING:
+    from carbo.bench.cases import Line, Measure
+    from carbo.bench.formats import Table
+    from carbo.bench.record import Record
+    from carbo.cli.arguments import Commands
+    from carbo.space import Space
+
+
+def add(what: Commands) -> None:
+    """carbo bench foresight and carbo bench ascent."""
+    foresight = command(
+        what,
+        "foresight",
+        "how well models predict what recorded runs did next",
+        about="Tells models the first evaluations of recorded runs and has them predict the next ones: log density, "
+        "coverage of intervals, error, seconds." + KEPT,
+        examples="examples:\n"
+        "  carbo bench foresight --model default,default:highest_order=2,default@mode\n"
+        "  carbo bench foresight --model default,paper --by tpe --runs 1,11 --told 40,80 --ahead 20\n",
+    )
+    foresight.add_argument("--model", default="default,paper", metavar="NAME,...",
+                           help="presets, also with settings changed, default:highest_order=2, or at the posterior's "
+                           "mode, default@mode (default %(default)s); the first is compared with")  # fmt: skip
+    _add_cases(foresight, "foresight")
+    foresight.set_defaults(run=_foresight)
+    ascent = command(
+        what,
+        "ascent",
+        "how high searches climb in the same seconds",
+        about="Tells the default preset the first evaluations of recorded runs and lets several searches look for the "
+        "largest expected improvement under the same model; genetic search and annealing get the seconds "
+        "that the first one took." + KEPT,
+        examples="examples:\n"
+        "  carbo bench ascent --search local,genetic,annealing\n"
+        "  carbo bench ascent --search local,random_starts=20000,climbers=5,spray_starts=0\n",
+    )
+    ascent.add_argument("--search", default="local,genetic,annealing", metavar="NAME,...",
+                        help="local, genetic, annealing, or settings changed, climbers=5+random_starts=500 "
+                        "(default %(default)s)")  # fmt: skip
+    _add_cases(ascent, "ascent")
+    ascent.set_defaults(run=_ascent)
+
+
+KEPT = (
+    " What is measured is appended to a file, and what the file holds is not measured again; the table over all cases "
+    "is printed."
+)
+
+
+def _add_cases(parser: argparse.ArgumentParser, name: str) -> None:
+    """Which recorded runs, cut where."""
+    parser.add_argument("--results", type=Path, default=Path("results"), metavar="FOLDER",
+                        help="recorded runs (default results)")  # fmt: skip
+    parser.add_argument("--by", default="evolution,tpe", metavar="NAME,...",
+                        help="methods whose runs are cut (default %(default)s)")  # fmt: skip
+    parser.add_argument("--problem", metavar="NAME,...", help="only these problems (default: all there are)")
+    parser.add_argument("--runs", default="1,11", metavar="N,...", help="only these runs (default %(default)s)")
+    parser.add_argument("--told", default="60", metavar="N,...", help="evaluations told (default %(default)s)")
+    parser.add_argument("--ahead", type=count, default=20, help="evaluations that must follow (default 20)")
+    parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("CARBO_WCNF"),
+                        help="downloaded files of MaxSAT problems (default: $CARBO_WCNF)")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path(f"results/experiments/{name}.jsonl"), metavar="FILE",
+                        help="where measurements are added (default %(default)s)")  # fmt: skip
+
+
+def _foresight(arguments: argparse.Namespace) -> int:
+    from carbo.bench import foresight
+
+    return _measure(arguments, arguments.model.split(","), foresight.measure, foresight.table, "gain")
+
+
+def _ascent(arguments: argparse.Namespace) -> int:
+    from carbo.bench import ascent
+
+    return _measure(arguments, arguments.search.split(","), ascent.measure, ascent.table, "height", together=True)
+
+
+def _measure(
+    arguments: argparse.Namespace,
+    names: list[str],
+    measure: Measure,
+    table: Callable[[Sequence[Line], Sequence[str]], Table],
+    told: str,
+    together: bool = False,
+) -> int:
+    from carbo.bench import cases
+    from carbo.bench.formats import markdown
+    from carbo.bench.problems import problem
+
+    @cache
+    def space(name: str, run: int) -> Space:
+        return problem(name, run, arguments.data).space
+
+    every = cases.cases(_records(arguments), _wholes(arguments, "told"), arguments.ahead)
+    if not every:
+        raise DataError(
+            f"{arguments.results}: expected runs {arguments.runs} of {arguments.by} with at least "
+            f"{min(_wholes(arguments, 'told')) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
+        )
+    print(f"{len(every)} cases of {', '.join(names)}", file=sys.stderr)
+    for line in cases.run(every, names, arguments.out, lambda r: space(r.problem, r.run), measure, together):
+        case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} told"
+        print(f"{case}, {line['model']}: {told} {line[told]:.3f}", file=sys.stderr, flush=True)
+    wanted = {cases.key_of({**case.name, "model": name}) for case in every for name in names}
+    print(markdown([table([line for line in cases.read(arguments.out) if cases.key_of(line) in wanted], names)]))
+    return 0
+
+
+def _records(arguments: argparse.Namespace) -> list[Record]:
+    from carbo.bench.record import read
+
+    by, runs = arguments.by.split(","), _wholes(arguments, "runs")
+    problems = arguments.problem and arguments.problem.split(",")
+    wanted = [r for r in read(arguments.results) if r.method in by and r.run in runs]
+    return [r for r in wanted if not problems or r.problem in problems]
+
+
+def _wholes(arguments: argparse.Namespace, name: str) -> list[int]:
+    texts = getattr(arguments, name).split(",")
+    if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):
+        raise DataError(f"--{name}: expected whole numbers from 1 on with commas between, got {','.join(texts)!r}")
+    return [int(text) for text in texts]
