@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +14,12 @@ from scipy import stats
 
 from carbo import Binary, Space, cli, suggest
 from carbo.beliefs import Beliefs, Told
-from carbo.bench import ascent, cases, foresight, problems
+from carbo.bench import ascent, cases, choice, foresight, problems
 from carbo.bench.baselines.combo import settings_of
+from carbo.bench.problems import Problem
 from carbo.bench.record import Record, line
 from carbo.errors import DataError
-from carbo.graph import Floats
+from carbo.graph import Floats, Ints
 from carbo.rows import row_keys
 from carbo.values import Scale, standardise
 from tests.checks import assert_plausible, assert_rejected
@@ -85,8 +87,10 @@ def some_run(n: int = 30, **fields: Any) -> Record:
     return record(values=values.tolist(), rows=rows, sizes=(2,) * 6, **{"method": "random", **fields})
 
 
-def six(_: Record) -> Space:
-    return Space({f"x{i}": Binary() for i in range(6)})
+def six(_: Record) -> Problem:
+    """A problem over six binary variables, for the sake of its space."""
+    space = Space({f"x{i}": Binary() for i in range(6)})
+    return dataclasses.replace(problems.problem("branin", 1), space=space)
 
 
 def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_out() -> None:
@@ -96,7 +100,7 @@ def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_ou
 
 @pytest.mark.parametrize("model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"paper:{CHEAP}"])
 def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model: str) -> None:
-    found = foresight.foreseen(cases.Case(some_run(50), 40, 10), model, six(some_run()))
+    found = foresight.foreseen(cases.Case(some_run(50), 40, 10), model, six(some_run()).space)
     assert found["gain"] > 0.5
     assert found["error"] < 0.5
     assert len(found["seconds"]) == 2
@@ -155,7 +159,7 @@ def test_no_search_climbs_higher_than_there_is_and_the_presets_own_gets_there() 
     for run in (1, 2, 3):
         case = cases.Case(some_run(30, run=run), 20, 5)
         found = {line["model"]: line["height"] for line in ascent.measure(case, names, six(case.record))}
-        top = exhaustive(case, six(case.record))
+        top = exhaustive(case, six(case.record).space)
         assert list(found) == names
         assert max(found.values()) <= top + 1e-9
         assert found["local"] == pytest.approx(top, abs=1e-9)
@@ -180,6 +184,47 @@ def test_searches_are_compared_with_the_highest_of_each_case() -> None:
         ascent.table(lines, ["a", "c"])
 
 
+# -- what to take in the end -----------------------------------------------------------------------------------------
+
+
+class Coin:
+    """1 for the first variable, 0 without it, and noise of four times that size, in an order of its own."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(5)
+
+    def __call__(self, row: Ints) -> float:
+        return float(row[0]) + 4.0 * self.rng.normal()
+
+
+def test_choices_are_worth_their_mean_and_luck_is_not_taken_for_it() -> None:
+    problem = dataclasses.replace(six(some_run()), objective=Coin(), noisy=True)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, size=(60, 6))
+    told = record("coin", values=[problem.objective(row) for row in rows], rows=rows, sizes=(2,) * 6)
+    found = {line["model"]: line for line in choice.measure(cases.Case(told, 60, 0), choice.WAYS, problem)}
+    assert found["best"]["promised"] == told.values.min()
+    luckiest = rows[int(np.argmin(told.values))]
+    error = 4.0 / np.sqrt(choice.DRAWS)
+    assert abs(found["best"]["true"] - luckiest[0]) < 6 * error
+    assert found["best"]["promised"] < -5.0 < found["recommend"]["promised"]
+    assert min(abs(found["recommend"]["true"] - value) for value in (0.0, 1.0)) < 6 * error
+
+
+def test_a_problem_without_noise_has_no_such_question() -> None:
+    with pytest.raises(DataError, match="expected a noisy problem"):
+        list(choice.measure(cases.Case(some_run(), 20, 0), choice.WAYS, six(some_run())))
+
+
+def test_both_choices_are_shown_side_by_side() -> None:
+    lines = [{**cases.Case(some_run(run=run), 20, 5).name, "model": way, "true": true, "promised": 0.0}
+             for run, both in enumerate([(3.0, 1.0), (4.0, 4.0)], 1)
+             for way, true in zip(choice.WAYS, both, strict=True)]  # fmt: skip
+    best, recommended = choice.table(lines, choice.WAYS).rows
+    assert (best.cells[1].value, recommended.cells[1].value) == (3.5, 2.5)
+    assert recommended.cells[2].text == "-1.000 ± 1.000"
+
+
 def branin_run(folder: Path) -> None:
     """Forty random evaluations of ordinal Branin, on file."""
     problem = problems.problem("branin", 1)
@@ -202,6 +247,9 @@ def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytes
     climb = ["bench", "ascent", *asked[2:8], "--out", str(tmp_path / "ascent.jsonl"), "--search", "local,genetic"]
     assert cli.main(climb) == 0
     assert "Ascent over 1 cases" in capsys.readouterr().out
+    taken = ["bench", "choice", *asked[2:8], "--out", str(tmp_path / "choice.jsonl"), "--problem", "branin"]
+    assert cli.main(taken) == 2
+    assert "branin: expected a noisy problem" in capsys.readouterr().err
     assert cli.main([*asked, "--runs", "7"]) == 2
     assert "expected runs 7 of random" in capsys.readouterr().err
     assert cli.main([*asked, "--told", "x"]) == 2

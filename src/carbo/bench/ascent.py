@@ -33,7 +33,7 @@ from carbo.search import Found, random_neighbours
 
 if TYPE_CHECKING:
     from carbo.acquisition import Pointwise
-    from carbo.space import Space
+    from carbo.bench.problems import Problem
 
 POPULATION, TOURNAMENT = 100, 3
 HOT, COLD = 1.0, 0.01
@@ -44,10 +44,11 @@ Stop = Callable[[], float]
 """Share of the time that is used up; 1 and more: it is over."""
 
 
-def measure(case: Case, searches: Sequence[str], space: Space) -> list[dict[str, Any]]:
+def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
     """Log EI and seconds of every search on a case, the first search's first."""
     from carbo.beliefs import Beliefs, Told
 
+    space = problem.space
     n, rows, values = case.told, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
     beliefs = Beliefs(space, settings)

@@ -13,13 +13,13 @@ from carbo.bench.statistics import Summary
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
+    from carbo.bench.problems import Problem
     from carbo.bench.record import Record
-    from carbo.space import Space
 
 Key = tuple[Any, ...]
 Line = dict[str, Any]
-Measure = Callable[["Case", Sequence[str], "Space"], Iterable[Line]]
-"""(case, names, space) -> one line each, "model" its name, besides what was measured."""
+Measure = Callable[["Case", Sequence[str], "Problem"], Iterable[Line]]
+"""(case, names, its problem) -> one line each, "model" its name, besides what was measured."""
 
 
 class Case(NamedTuple):
@@ -47,7 +47,7 @@ def key_of(line: Mapping[str, Any]) -> Key:
 
 
 def run(
-    every: Sequence[Case], names: Sequence[str], out: Path, space_of: Callable[[Record], Space], measure: Measure,
+    every: Sequence[Case], names: Sequence[str], out: Path, problem_of: Callable[[Record], Problem], measure: Measure,
     together: bool = False,
 ) -> Iterator[Line]:  # fmt: skip
     """Measures what `out` does not hold yet, appends it there, and yields it.
@@ -57,7 +57,7 @@ def run(
     done = {key_of(line) for line in read(out)} if out.exists() else set()
     for case in every:
         left = [name for name in names if key_of({**case.name, "model": name}) not in done]
-        for found in measure(case, names if together and left else left, space_of(case.record)) if left else ():
+        for found in measure(case, names if together and left else left, problem_of(case.record)) if left else ():
             line = {**case.name, **found, "revision": revision(), "machine": machine(), "versions": versions(())}
             out.parent.mkdir(parents=True, exist_ok=True)
             with out.open("a", encoding="utf-8") as file:

@@ -27,6 +27,7 @@ from carbo.errors import DataError
 
 if TYPE_CHECKING:
     from carbo.beliefs import Beliefs, Told
+    from carbo.bench.problems import Problem
     from carbo.ensemble import Ensemble
     from carbo.graph import Floats, Ints
     from carbo.space import Space
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 MODE = "@mode"
 
 
-def measure(case: Case, models: Sequence[str], space: Space) -> Iterator[Line]:
+def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
     """What models foresee of a case."""
     for model in models:
-        yield {"model": model, **foreseen(case, model, space)}
+        yield {"model": model, **foreseen(case, model, problem.space)}
 
 
 def foreseen(case: Case, model: str, space: Space) -> Line:

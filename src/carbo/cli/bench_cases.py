@@ -1,4 +1,4 @@
-"""carbo bench foresight and ascent: models and searches tried on recorded runs that are cut in two."""
+"""carbo bench foresight, ascent and choice: models, searches and choices tried on recorded runs that are cut in two."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from carbo.errors import DataError
 if TYPE_CHECKING:
     from carbo.bench.cases import Line, Measure
     from carbo.bench.formats import Table
+    from carbo.bench.problems import Problem
     from carbo.bench.record import Record
     from carbo.cli.arguments import Commands
-    from carbo.space import Space
 
 
 def add(what: Commands) -> None:
-    """carbo bench foresight and carbo bench ascent."""
+    """carbo bench foresight, ascent and choice."""
     foresight = command(
         what,
         "foresight",
@@ -54,6 +54,16 @@ def add(what: Commands) -> None:
                         "(default %(default)s)")  # fmt: skip
     _add_cases(ascent, "ascent")
     ascent.set_defaults(run=_ascent)
+    choice = command(
+        what,
+        "choice",
+        "which point to take in the end, where values are noisy",
+        about="Tells the default preset the first evaluations of recorded runs of noisy problems and evaluates, many "
+        "times, the point with the best value and the one with the best posterior mean." + KEPT,
+        examples="examples:\n  carbo bench choice --by default,tpe --told 60,160,300\n",
+    )
+    _add_cases(choice, "choice")
+    choice.set_defaults(run=_choice, problem="pest-control")
 
 
 KEPT = (
@@ -90,6 +100,12 @@ def _ascent(arguments: argparse.Namespace) -> int:
     return _measure(arguments, arguments.search.split(","), ascent.measure, ascent.table, "height", together=True)
 
 
+def _choice(arguments: argparse.Namespace) -> int:
+    from carbo.bench import choice
+
+    return _measure(arguments, list(choice.WAYS), choice.measure, choice.table, "true", together=True)
+
+
 def _measure(
     arguments: argparse.Namespace,
     names: list[str],
@@ -103,8 +119,8 @@ def _measure(
     from carbo.bench.problems import problem
 
     @cache
-    def space(name: str, run: int) -> Space:
-        return problem(name, run, arguments.data).space
+    def of(name: str, run: int) -> Problem:
+        return problem(name, run, arguments.data)
 
     every = cases.cases(_records(arguments), _wholes(arguments, "told"), arguments.ahead)
     if not every:
@@ -113,7 +129,7 @@ def _measure(
             f"{min(_wholes(arguments, 'told')) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
         )
     print(f"{len(every)} cases of {', '.join(names)}", file=sys.stderr)
-    for line in cases.run(every, names, arguments.out, lambda r: space(r.problem, r.run), measure, together):
+    for line in cases.run(every, names, arguments.out, lambda r: of(r.problem, r.run), measure, together):
         case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} told"
         print(f"{case}, {line['model']}: {told} {line[told]:.3f}", file=sys.stderr, flush=True)
     wanted = {cases.key_of({**case.name, "model": name}) for case in every for name in names}
