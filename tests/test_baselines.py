@@ -22,6 +22,7 @@ import pytest
 from scipy import stats
 
 from carbo import Binary, Categorical, Float, Integer, Ordinal, Space
+from carbo.bench import designs
 from carbo.bench.baselines import METHODS, Method, Strategy, method, smac
 from carbo.bench.baselines.annealing import COLD, HOT, mean_hops
 from carbo.bench.baselines.combo import LONGEST, NEWER
@@ -547,3 +548,32 @@ def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
 def test_a_wrong_variant_is_refused_by_name(name: str, named: str) -> None:
     with pytest.raises(CarboError, match=named):
         method(name)
+
+
+def test_a_variant_may_start_from_fewer_points_or_from_others() -> None:
+    given = BINARY.random_rows(np.random.default_rng(0), 20)
+    assert method("default:patience=0").design is None
+    fewer, apart = method("default:initial=5"), method("default:initial=12+design=spread")
+    assert fewer.design is not None
+    assert apart.design is not None
+    np.testing.assert_array_equal(fewer.design(BINARY, given, 1), given[:5])
+    assert (fewer.settings["initial"], apart.settings["initial"], apart.settings["design"]) == (5, 12, "spread")
+    assert method("default:design=spread").settings["initial"] == DEFAULT.initial
+    rows = apart.design(BINARY, given, 1)
+    assert rows.shape == (12, BITS)
+    assert not np.array_equal(rows, apart.design(BINARY, given, 2))
+
+
+def test_points_that_are_spread_out_are_farther_apart_than_random_ones() -> None:
+    def nearest(rows: Ints) -> float:
+        return min(float(designs.distances(MIXED, rows[:i], rows[i]).min()) for i in range(1, len(rows)))
+
+    spread = [nearest(designs.spread(MIXED, 10, seed)) for seed in range(10)]
+    random = [nearest(MIXED.random_rows(np.random.default_rng(seed), 10)) for seed in range(10)]
+    assert min(spread) > max(random)
+
+
+def test_distances_count_levels_by_their_share_of_the_range_and_categories_whole() -> None:
+    space = Space({"kind": Categorical(["a", "b", "c"]), "count": Integer(1, 5)})
+    rows = np.array([[0, 0], [2, 0], [0, 4], [1, 1]])
+    np.testing.assert_allclose(designs.distances(space, rows, np.array([0, 0])), [0.0, 1.0, 1.0, 1.25])

@@ -342,13 +342,16 @@ class _Asker:
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self) -> Ints:
+        return propose(self._owner._rng, self.question())
+
+    def question(self) -> Question:
+        """What the next row is to answer."""
         owner = self._owner
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        question = Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty,
-                            self._stuck())  # fmt: skip
-        return propose(owner._rng, question)
+        return Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty,
+                        self._stuck())  # fmt: skip
 
     def _stuck(self) -> bool:
         """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""

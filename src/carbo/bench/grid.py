@@ -30,9 +30,11 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
     "nas": ("nas-digits",),
 }
-OWN = ("paper", "default")
+EXPERIMENTS = ("default-trust",)
+"""Ideas that were tried, and are asked for by name."""
+OWN = ("paper", "default", *EXPERIMENTS)
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {
-    "all": tuple(METHODS),
+    "all": tuple(name for name in METHODS if name not in EXPERIMENTS),
     "rivals": tuple(name for name in METHODS if name not in OWN),
 }
 

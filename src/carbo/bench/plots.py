@@ -46,6 +46,7 @@ LOOKS = {
     "default": Look(RED, "-", 2.4),
     "paper": Look(BLUE, "-", 2.4),
     "combo-gm": Look(BLUE, ":"),
+    "default-trust": Look(RED, ":"),
     "random": Look(GREY, "-"),
     "annealing": Look(BLACK, "-"),
     "genetic": Look(BLACK, "--"),

@@ -33,6 +33,8 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     strategy = chosen.start(_space(chosen, problem), task.run, task.budget)
     trail = _Trail(problem)
     initial = problem.design(task.run)
+    if chosen.design is not None:
+        initial = chosen.design(problem.space, initial, task.run)
     for row in initial:
         trail.evaluate(row)
     seconds, told = [], 0

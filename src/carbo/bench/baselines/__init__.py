@@ -22,6 +22,7 @@ from carbo.bench.baselines.optuna_gp import GP
 from carbo.bench.baselines.optuna_tpe import TPE
 from carbo.bench.baselines.random_search import RANDOM
 from carbo.bench.baselines.smac import SMAC
+from carbo.bench.baselines.trust import TRUST
 from carbo.errors import SettingsError
 
 METHODS: dict[str, Method] = {
@@ -37,6 +38,7 @@ METHODS: dict[str, Method] = {
         GP,
         PAPER_PRESET,
         DEFAULT_PRESET,
+        TRUST,
         COMBO_GM,
         BOCS_SDP,
         BOCS_SA3,

@@ -40,6 +40,8 @@ class Method:
     valid_only: bool = False
     """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
     unconstrained_only: bool = False
+    design: Callable[[Space, Ints, int], Ints] | None = None
+    """(space, the problem's initial rows, run) to the rows that it starts from instead; None: from the problem's."""
 
     def objection(self, space: Space) -> str:
         """Why it cannot take the space; empty where it can."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from carbo.bench.baselines.base import Method
+from carbo.bench.designs import spread
 from carbo.errors import SettingsError
 from carbo.graph import Ints
 from carbo.priors import Priors
@@ -16,6 +17,7 @@ from carbo.space import Space
 
 NEWER: dict[str, Any] = {"warp": "none", "patience": 0}
 """Settings that the first records do not name, with the value that makes suggestions as they were then."""
+SPREAD = "design=spread"
 LIMITS, LONGEST = ("learn_from", "predict_from"), 400
 """Settings that change nothing where there are fewer evaluations; and more than any problem's budget."""
 
@@ -54,9 +56,31 @@ def recorded(settings: Settings) -> dict[str, Any]:
 
 
 def variant(name: str) -> Method:
-    """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError when name is none such."""
-    base, _, changes = name.partition(":")
-    return _method(name, f"carbo, preset {base} with " + ", ".join(changes.split("+")), settings_of(name))
+    """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError when name is none such.
+
+    "initial" counts in the laboratory too: of the problem's initial points only the first so many are evaluated; or,
+    with "design=spread", as many points that are far from each other.
+    """
+    base, _, text = name.partition(":")
+    changes = text.split("+")
+    kept = [change for change in changes if change != SPREAD]
+    settings = settings_of(f"{base}:{'+'.join(kept)}" if kept else base)
+    made = _method(name, f"carbo, preset {base} with {', '.join(changes)}", settings)
+    if SPREAD in changes:
+        told, design = {"initial": settings.initial, "design": "spread"}, partial(_spread, settings.initial)
+    elif any(change.startswith("initial=") for change in changes):
+        told, design = {"initial": settings.initial}, partial(_first, settings.initial)
+    else:
+        return made
+    return dataclasses.replace(made, settings={**made.settings, **told}, design=design)
+
+
+def _first(count: int, space: Space, given: Ints, run: int) -> Ints:  # noqa: ARG001
+    return given[:count]
+
+
+def _spread(count: int, space: Space, given: Ints, run: int) -> Ints:  # noqa: ARG001
+    return spread(space, count, run)
 
 
 def settings_of(name: str) -> Settings:
