@@ -131,6 +131,7 @@ def test_the_table_compares_on_the_cases_that_all_models_have() -> None:
     assert [row.cells[0].value for row in table.rows] == [1.5, 1.5]
     assert table.rows[0].cells[1].text == ""
     assert table.rows[1].cells[1].text == "+0.000 ± 0.500"
+    assert table.rows[1].cells[2].text == "1 : 1"
     with pytest.raises(DataError, match="expected cases that all of a, c"):
         foresight.table(lines, ["a", "c"])
 

@@ -5,6 +5,7 @@ posterior samples' normal distributions, noise included; it is judged as a densi
 
     gain        mean log density over that of a normal distribution with the mean and variance of what was told, in
                 nats a point
+    ahead       number of cases on which the gain is 0.01 or more above the first model's : below it
     within      share of values inside the central 50 % and 90 % of their predictions: 0.5 and 0.9 where those are true
     error       root mean square of (value - predicted mean) over the standard deviation of what was told
     seconds     processor seconds of the first draw of parameters, burn-in included, and of a second
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from carbo.values import Scale
 
 MODE = "@mode"
+CLEAR = 0.01
+"""Difference of gains from which a model is ahead of another on a case."""
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
@@ -108,7 +111,7 @@ def table(lines: Sequence[Mapping[str, Any]], models: Sequence[str]) -> Table:
         raise DataError(f"expected cases that all of {', '.join(models)} were measured on, got none")
     keys = sorted(shared, key=repr)
     rows = tuple(_row(model, [of[model][k] for k in keys], [of[models[0]][k] for k in keys]) for model in models)
-    columns = ("gain, nats a point", "beside the first", "within 50 %", "within 90 %", "error", "first draw, s",
+    columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error", "first draw, s",
                "next draw, s")  # fmt: skip
     return Table("foresight", "", f"Foresight over {len(keys)} cases", columns, rows)
 
@@ -117,7 +120,10 @@ def _row(model: str, lines: Sequence[Mapping[str, Any]], first: Sequence[Mapping
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
     beside = paired(gains, base)
     assert beside is not None
-    cells = [cell(summary(list(gains.values())), 3), Cell("") if lines == first else cell(beside, 3, signed=True)]
+    ahead = [sum(sign * (gains[i] - base[i]) > CLEAR for i in gains) for sign in (1, -1)]
+    cells = [cell(summary(list(gains.values())), 3), *(Cell(""), Cell(""))]
+    if lines != first:
+        cells[1:] = cell(beside, 3, signed=True), Cell(f"{ahead[0]} : {ahead[1]}", float(ahead[0]))
     cells += [cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
     cells += [cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
     return Row(model, tuple(cells))
