@@ -111,8 +111,8 @@ def table(lines: Sequence[Mapping[str, Any]], models: Sequence[str]) -> Table:
         raise DataError(f"expected cases that all of {', '.join(models)} were measured on, got none")
     keys = sorted(shared, key=repr)
     rows = tuple(_row(model, [of[model][k] for k in keys], [of[models[0]][k] for k in keys]) for model in models)
-    columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error", "first draw, s",
-               "next draw, s")  # fmt: skip
+    columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error",
+               "first draw, s", "next draw, s")  # fmt: skip
     return Table("foresight", "", f"Foresight over {len(keys)} cases", columns, rows)
 
 
