@@ -88,3 +88,23 @@ def test_bench_speed_reports_seconds_and_units_by_stage() -> None:
         assert point["units"][stage] == pytest.approx(seconds / point["unit_seconds"])
     assert point["times_published_speed"] == pytest.approx(1000 / point["units"]["total"])
     assert report["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tune x.toml --budgte 5", "carbo tune: expected no option '--budgte' (did you mean --budget?)"),
+        ("bench speed --wings=2", "carbo bench speed: expected no option '--wings'"),
+        ("bench ascent extra", "carbo bench ascent: expected no argument 'extra'"),
+        ("tune", "carbo tune: the following arguments are required: FILE"),
+        ("bench speed --repeats 0", "carbo bench speed: argument --repeats: expected a whole number >= 1, got '0'"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line_by_the_command_they_were_given_to(
+    line: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(line.split())
+    assert stopped.value.code == 2
+    command = said.partition(":")[0]
+    assert capsys.readouterr().err == f"{said}; see `{command} --help`\n"

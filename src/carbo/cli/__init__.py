@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from carbo.cli import bench, completion, dashboard, demo, init, inspect, report, suggest, tune
+from carbo.cli.arguments import Parser
 from carbo.errors import CarboError
 
 EXAMPLES = """examples:
@@ -55,7 +56,7 @@ class _Version(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
-    top = argparse.ArgumentParser(
+    top: argparse.ArgumentParser = Parser(
         prog="carbo",
         description="Combinatorial Bayesian optimisation: the best setting of tens of discrete knobs.",
         epilog=EXAMPLES,

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import difflib
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong options are refused in one line, by the command that they were given to, with the way out."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, extra = super().parse_known_args(args, namespace)
+        if extra:
+            named = extra[0].partition("=")[0]
+            options = [option for option in self._option_string_actions if option.startswith("--")]
+            close = difflib.get_close_matches(named, options, n=1) if named.startswith("-") else []
+            kind = "option" if named.startswith("-") else "argument"
+            self.error(f"expected no {kind} {named!r}" + (f" (did you mean {close[0]}?)" if close else ""))
+        return found, extra
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
 def command(commands: Commands, name: str, what: str, *, about: str, examples: str) -> argparse.ArgumentParser:
