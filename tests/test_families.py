@@ -11,12 +11,13 @@ import pytest
 
 from carbo.bench.baselines import METHODS, method
 from carbo.bench.grid import PROBLEM_GROUPS, Wanted, grid
-from carbo.bench.problems import Problem, assignment, knapsack, labs, mixed, nk, problem, seeds
+from carbo.bench.problems import Problem, assignment, knapsack, labs, mixed, nk, problem, seeds, sparse
 from carbo.bench.problems.assignment import CROWDING, layout
 from carbo.bench.problems.factors import LARGEST, Factor, Factors
 from carbo.bench.problems.knapsack import items
 from carbo.bench.problems.labs import ENERGIES
 from carbo.bench.problems.nk import landscape
+from carbo.bench.problems.sparse import function
 from carbo.bench.runner import perform
 from carbo.errors import DataError, SettingsError, SpaceError
 from carbo.graph import Ints
@@ -126,6 +127,36 @@ def test_a_bit_counts_with_its_k_others_only() -> None:
         change = sum(f.table[tuple(flipped[list(f.scope)])] - f.table[tuple(row[list(f.scope)])]
                      for f in tables if bit in f.scope)  # fmt: skip
         assert p.objective(flipped) - p.objective(row) == pytest.approx(change, abs=1e-12)
+
+
+# -- sparse functions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("matter", [1, 3, 8, 40])
+def test_only_the_variables_that_matter_count_and_each_of_them_does(matter: int) -> None:
+    p = sparse(matter, 2)
+    row = some_rows(p, 1)[0]
+    changes = []
+    for bit in range(40):
+        flipped = row.copy()
+        flipped[bit] ^= 1
+        changes.append(p.objective(flipped) != p.objective(row))
+    assert sum(changes) == matter
+
+
+@pytest.mark.parametrize("matter", [1, 3, 8])
+def test_the_least_value_of_a_sparse_function_is_that_of_a_full_search(matter: int) -> None:
+    p = sparse(matter, 1)
+    those = sorted({i for factor in function(matter, 1).each for i in factor.scope})
+    rows = np.zeros((2**matter, 40), dtype=np.intp)
+    rows[:, those] = np.array(list(itertools.product((0, 1), repeat=matter)))
+    assert p.optimum == pytest.approx(min(p.objective(row) for row in rows), abs=1e-12)
+
+
+@pytest.mark.parametrize("run", [1, 7, 11, 17, 21])
+def test_climbing_a_sparse_function_reaches_its_least_value_and_no_less(run: int) -> None:
+    p = problem("sparse-40", run)
+    assert p.optimum == pytest.approx(climbed(p, 600), abs=1e-9)
 
 
 # -- low-autocorrelation binary sequences ----------------------------------------------------------------------------
@@ -373,6 +404,7 @@ def test_a_method_that_breaks_the_constraint_leaves_no_record(monkeypatch: pytes
     ("call", "message"),
     [
         (lambda: nk(0, k=30), "nk: expected 0 <= k < bits, got k=30 and bits=30"),
+        (lambda: sparse(41, 0), "sparse: expected 1 to 40 variables that matter, got 41"),
         (lambda: nk(-1), "seed: expected a whole number from 0 on, got -1"),
         (lambda: labs(1, length=1), "labs: expected a length of at least 2, got 1"),
         (lambda: assignment(0, sites=1), "assignment: expected at least 2 tasks and 2 sites"),

@@ -27,6 +27,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "contamination": tuple(name for name in PROBLEMS if name.startswith("contamination-")),
     "maxsat": tuple(FILES),
     "random": ("maxcut-random", "maxsat-random"),
+    "sparse": tuple(name for name in PROBLEMS if name.startswith("sparse-")),
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
     "nas": ("nas-digits",),
 }

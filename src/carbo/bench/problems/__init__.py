@@ -25,6 +25,7 @@ from carbo.bench.problems.nas import nas
 from carbo.bench.problems.nk import nk
 from carbo.bench.problems.pest_control import pest_control
 from carbo.bench.problems.seeds import GROUP, RUNS, checked_run
+from carbo.bench.problems.sparse import sparse
 from carbo.errors import SettingsError
 
 
@@ -70,6 +71,7 @@ PROBLEMS: dict[str, Builder] = {
     **{f"{name}-raw": _from_folder(name, RAW) for name in FILES},
     "maxcut-random": _random_case(random_maxcut),
     "maxsat-random": _random_case(random_maxsat),
+    **{f"sparse-{matter}": _random_case(partial(sparse, matter)) for matter in (3, 8, 40)},
     "nk": _random_case(nk),
     "labs": _without_data(labs),
     "assignment": _random_case(assignment),
@@ -116,4 +118,5 @@ __all__ = [
     "problem",
     "random_maxcut",
     "random_maxsat",
+    "sparse",
 ]

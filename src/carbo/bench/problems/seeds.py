@@ -23,6 +23,7 @@ ISING, CONTAMINATION = "2019ICML_ISING", "2019ICML_CONTAMINATION"
 PEST_CONTROL, MAXSAT, BRANIN = "2019ICML_PESTCONTROL", "2019NeurIPS_MAXSAT", "2019ICML_BRANIN"
 """Tags of problems with one seed for each run. The paper's Branin seeds are not on record: this tag is ours."""
 NK, LABS, ASSIGNMENT, MIXED, KNAPSACK = "carbo_NK", "carbo_LABS", "carbo_ASSIGNMENT", "carbo_MIXED", "carbo_KNAPSACK"
+SPARSE = "carbo_SPARSE"
 """Tags of the families that are not the paper's, with one seed for each run too."""
 
 
