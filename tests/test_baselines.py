@@ -558,7 +558,11 @@ def test_a_variant_may_start_from_fewer_points_or_from_others() -> None:
     assert apart.design is not None
     np.testing.assert_array_equal(fewer.design(BINARY, given, 1), given[:5])
     assert (fewer.settings["initial"], apart.settings["initial"], apart.settings["design"]) == (5, 12, "spread")
-    assert method("default:design=spread").settings["initial"] == DEFAULT.initial
+    with pytest.raises(SettingsError, match="expected at most the problem's 3 initial points, got 5"):
+        fewer.design(BINARY, given[:3], 1)
+    as_many = method("default:design=spread").design
+    assert as_many is not None
+    assert as_many(BINARY, given, 1).shape == given.shape
     rows = apart.design(BINARY, given, 1)
     assert rows.shape == (12, BITS)
     assert not np.array_equal(rows, apart.design(BINARY, given, 2))

@@ -428,3 +428,21 @@ def test_few_is_what_bounds_are_given() -> None:
     space = space_of(rng, ["levels", "categorical"])
     c = case_of(rng, space, kernel_of("orders", space), 50)
     np.testing.assert_array_equal(c.model.X, c.data.X[ens.telling(dataclasses.replace(c.data))])
+
+
+def test_telling_observations_are_the_best_and_those_far_from_all_before() -> None:
+    rng, n = np.random.default_rng(13), 150
+    X, y = rng.integers(0, 3, size=(n, 8)), rng.normal(size=n)
+    order = ens.telling(Data(X, y)).tolist()
+    assert sorted(order) == list(range(n))
+    by_value = np.argsort(y).tolist()
+    assert order[: FEW // 2] == by_value[: FEW // 2]
+    for at in range(FEW // 2, int(ens.CLOSEST * n)):
+        before, left = order[:at], order[at:]
+        apart = {i: min(int(np.count_nonzero(X[i] != X[j])) for j in before) for i in left}
+        if at < FEW or at % 2 == 0:
+            assert apart[order[at]] == max(apart.values())
+        else:
+            assert order[at] == next(i for i in by_value if i in apart)
+    rest = order[int(ens.CLOSEST * n) :]
+    assert rest == [i for i in by_value if i in rest]

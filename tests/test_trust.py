@@ -27,11 +27,14 @@ def apart(a: Ints, b: Ints) -> int:
 
 def test_it_grows_with_success_shrinks_in_vain_and_begins_again() -> None:
     first = FIRST * SPACE.dim
-    run = started([3.0, 2.0, 1.0])
-    assert SUCCESSES == 3
+    run = started([3.0, 2.0, 1.0, *[9.0] * FAILURES])
+    assert run._radius == first  # what it did not suggest is neither success nor failure
+    for k in range(SUCCESSES):
+        run.tell(run.ask(), -float(k))
     assert run._radius == first * GROWTH
     radii = []
     for row in SPACE.random_rows(np.random.default_rng(1), 8 * FAILURES):
+        run._proposed = row  # as if it had suggested it
         run.tell(row, 5.0)
         radii.append(run._radius)
     shrunk = [first * GROWTH / GROWTH**k for k in range(1, 7) if first * GROWTH / GROWTH**k >= 1.0]
@@ -59,10 +62,11 @@ def test_suggestions_stay_within_the_region_around_the_best_since_the_restart() 
 
 def test_nothing_is_asked_twice_when_a_region_is_used_up() -> None:
     space = Space({f"b{i}": Binary() for i in range(4)})
-    run = method("default-trust").start(space, 1, 16)
+    assert method("default-trust").start is TrustRegion
+    run = TrustRegion(space, 1, 16)
     for row in space.random_rows(np.random.default_rng(0), 2):
         run.tell(row, float(row.sum()))
-    seen = set()
+    seen = {tuple(row.tolist()) for row in run._rows}
     for _ in range(12):
         row = run.ask()
         assert tuple(row.tolist()) not in seen

@@ -102,8 +102,8 @@ class Ensemble:
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
         self.columns = Columns(kernel)
-        self._tables = Tables(kernel, [h.scales for h in hypers], self.w, self.columns)
-        self.sums = Sums(self._tables, self.columns, X)
+        self.tables = Tables(kernel, [h.scales for h in hypers], self.w, self.columns)
+        self.sums = Sums(self.tables, self.columns, X)
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
         H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
@@ -131,24 +131,29 @@ class Ensemble:
     def _by_level(self) -> Any:
         return one_hot(self.levels.counts, self.levels.X).T
 
-    def covariances(self, rows: Ints, rough: bool = False) -> Floats:
-        """Between rows and observations under every sample, (S, N, n); rough: in float32 if that will do."""
+    def covariances(self, rows: Ints, rough: bool = False, first: int | None = None) -> Floats:
+        """Between rows and the (first) observations under every sample, (S, N, n).
+
+        rough: in float32 if that will do.
+        """
+        n = len(self.X[:first])
         sums = self._rough_sums if rough else self.sums
         dtype = self._rough_dtype if rough else np.float64
         H = self.columns.one_hot(rows).astype(dtype)
-        if self.size * len(rows) * len(self.X) <= BLOCK:
-            return sums.covariances(H, rows)
-        K = np.empty((self.size, len(rows), len(self.X)), dtype=dtype)
+        if self.size * len(rows) * n <= BLOCK:
+            return sums.covariances(H, rows, first=first)
+        K = np.empty((self.size, len(rows), n), dtype=dtype)
         for s in range(self.size):
             self._fill(s, sums, H, rows, K[s])
         return K
 
     def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
         """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
-        block = max(BLOCK // len(self.X), 1)
+        n = out.shape[1]
+        block = max(BLOCK // n, 1)
         for i in range(0, len(rows), block):
             some = slice(i, i + block)
-            out[some] = sums.covariances(H[some], rows[some], slice(s, s + 1))[0]
+            out[some] = sums.covariances(H[some], rows[some], slice(s, s + 1), n)[0]
         return out
 
     @property
@@ -180,7 +185,7 @@ class Ensemble:
         """(S, N)."""
         some = rows if self.varies else rows[:1]
         H = self.columns.one_hot(some)
-        return np.broadcast_to(np.maximum(self._tables.variances(H, some), TINY), (self.size, len(rows)))
+        return np.broadcast_to(np.maximum(self.tables.variances(H, some), TINY), (self.size, len(rows)))
 
     def beside(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
         """Prior covariances (S, N) of parents[owner] with what they are when variable i goes from value a to value c.
@@ -190,7 +195,7 @@ class Ensemble:
         known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
         i, a, c, owner = i[known], a[known], c[known], owner[known]
         H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
-        out[:, known] = self._tables.beside(H, parents, owner, before, after)
+        out[:, known] = self.tables.beside(H, parents, owner, before, after)
         return out
 
     def mu(self, K: Floats) -> Floats:
@@ -267,7 +272,7 @@ def telling(data: Data) -> Ints:
     """
     n, by_value = len(data.y), np.argsort(data.y, kind="stable")
     H = one_hot(data.X.max(axis=0) + 1, data.X)
-    alike = np.asarray(dense(H @ H.T))
+    alike = dense(H @ H.T)
     chosen = by_value[: FEW // 2].tolist()
     nearest = alike[chosen].max(axis=0)
     nearest[chosen] = np.inf

@@ -78,7 +78,7 @@ def fit_in_place(C: Floats, r: Floats) -> Fit | None:
 class Head(NamedTuple):
     """Some observations (index 1) eliminated before the others: their fit, and what they leave the others with.
 
-    With A (n1, n2) the covariance between the two groups: H = A' C11^-1 A, its lower triangle, g = A' C11^-1 r1.
+    With A (n1, n2) the covariance between the two groups: H = A' C11^-1 A, g = A' C11^-1 r1.
     """
 
     fit: Fit
@@ -99,7 +99,7 @@ def eliminate(C11: Floats, A: Floats, r1: Floats, H: Floats) -> Head | None:
     if A.shape[1] == 0:
         return Head(own, H, np.empty(0))
     W = blas.dtrsm(1.0, L, A, lower=1, overwrite_b=1)
-    return Head(own, blas.dsyrk(1.0, W, beta=0.0, c=H, trans=1, lower=1, overwrite_c=1), v @ W)
+    return Head(own, blas.dgemm(1.0, W, W, beta=0.0, c=H, trans_a=1, overwrite_c=1), v @ W)
 
 
 def fit(C: Floats, r: Floats) -> Fit:

@@ -78,7 +78,7 @@ class Plain:
             return Around(of, of.mu(K), variance, cap, lambda index, first: K[:, index, :first])
         pieces = (rows[i : i + of.piece] for i in range(0, len(rows), of.piece))
         mu = np.concatenate([of.mu(of.covariances(some)) for some in pieces], axis=1)
-        return Around(of, mu, variance, cap, lambda index, first: of.covariances(rows[index])[:, :, :first])
+        return Around(of, mu, variance, cap, lambda index, first: of.covariances(rows[index], first=first))
 
 
 class Half(NamedTuple):
@@ -199,8 +199,7 @@ class OfOrders(Plain):
         super().__init__(ensemble)
         assert isinstance(ensemble.kernel, Orders)
         self._highest = ensemble.kernel.highest
-        each = zip(ensemble.hypers, ensemble.w, strict=True)
-        self._weights = np.stack([ensemble.kernel.weights(h.scales, w) for h, w in each])  # c (S, Q)
+        self._weights = ensemble.tables.weights  # c (S, Q)
 
     @staticmethod
     def _polynomials(sums: list[Floats]) -> list[Floats]:

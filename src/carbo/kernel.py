@@ -23,14 +23,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from carbo.graph import Floats, Ints, Spectrum, Table, table
-
-if TYPE_CHECKING:
-    pass
 
 WIDE = 64
 """A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows."""

@@ -55,17 +55,21 @@ class Columns:
         self.offset = np.full(len(sizes), -1)
         """(d,) each variable's first column; -1 for wide ones."""
         self.offset[self.narrow] = np.cumsum(self.sizes) - self.sizes
-        self._pairs = np.zeros((2, len(sizes)), dtype=np.intp)
-        self._pairs[:, self.narrow] = np.cumsum(self.sizes**2) - self.sizes**2, self.sizes
+        self._complete = np.array([s.kind == "complete" for s in kernel.spectra])
+        entries = np.where(self._complete, 2, sizes**2)[self.narrow]
+        self._first, self._sizes = np.zeros(len(sizes), dtype=np.intp), sizes
+        self._first[self.narrow] = np.cumsum(entries) - entries
 
     def one_hot(self, rows: Ints) -> Floats | sparse.csr_array:
         """H (N, M)."""
         return one_hot(self.sizes, rows[:, self.narrow] if len(self.wide) else rows)
 
     def pair(self, i: Ints, a: Ints, b: Ints) -> Ints:
-        """Where entries (a, b) of narrow variables' tables are in all of them, flat and one after another."""
-        first, size = self._pairs[:, i]
-        return np.asarray(first + a * size + b)
+        """Where entries (a, b) of narrow variables' tables are in all of them, flat and one after another.
+
+        Of a complete graph's table there are two entries: of equal values and of unequal ones.
+        """
+        return np.asarray(self._first[i] + np.where(self._complete[i], a != b, a * self._sizes[i] + b))
 
     def pairs(self, X: Ints) -> Ints:
         """(M, n): the same of every column's value with the observations'."""
@@ -90,7 +94,7 @@ class Tables:
 
     def __init__(self, kernel: Kernel, scales: Sequence[Scales], w: Sequence[Floats], columns: Columns) -> None:
         self._kernel, self._scales, self._columns = kernel, scales, columns
-        self._weights = np.stack([kernel.weights(h, own) for h, own in zip(scales, w, strict=True)])
+        self.weights = np.stack([kernel.weights(h, own) for h, own in zip(scales, w, strict=True)])
         flat = [self._flat(h) for h in scales]
         self.flat = [np.stack([of[q] for of in flat]) for q in range(kernel.summed)]
         self.wide = {i: [kernel.table(h, i) for h in scales] for i in columns.wide.tolist()}
@@ -98,8 +102,9 @@ class Tables:
     def _flat(self, scales: Scales) -> list[Floats]:
         each = []
         for i in self._columns.narrow.tolist():
-            t = self._kernel.table(scales, i)
-            each.append(self._kernel.turned(scales, i, t.columns(np.arange(t.size)).reshape(-1)))
+            t, complete = self._kernel.table(scales, i), self._kernel.spectra[i].kind == "complete"
+            entries = t.values if complete else t.columns(np.arange(t.size)).reshape(-1)
+            each.append(self._kernel.turned(scales, i, entries))
         return [np.concatenate([turned[q] for turned in each] or [np.zeros(0)]) for q in range(self._kernel.summed)]
 
     @property
@@ -113,7 +118,7 @@ class Tables:
     def combine(self, sums: list[Floats], samples: slice = ALL) -> Floats:
         """Covariances (S, ...) from sums, which may be overwritten."""
         shape = (-1, *(1,) * (sums[0].ndim - 1))
-        weights = self._weights[samples].T.astype(sums[0].dtype)
+        weights = self.weights[samples].T.astype(sums[0].dtype)
         return self._kernel.combine(sums, [own.reshape(shape) for own in weights])
 
     def variances(self, H: Any, rows: Ints) -> Floats:
@@ -149,25 +154,28 @@ class Sums:
     def astype(self, dtype: type[np.floating[Any]]) -> Sums:
         """The same in another precision."""
         other = copy.copy(self)
-        other.tables = [T.astype(dtype) for T in self.tables]
+        other.tables = [T.astype(dtype, copy=False) for T in self.tables]
         return other
 
-    def at(self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None, samples: slice = ALL) -> list[Floats]:
-        """(S, ..., n) each, of one-hot rows H (..., M) of rows (..., d), under some of the samples.
+    def at(
+        self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None, samples: slice = ALL, first: int | None = None
+    ) -> list[Floats]:
+        """(S, ..., n) each, of one-hot rows H (..., M) of rows (..., d), under some samples.
 
+        first: with so many observations only.
         own (B, d): of rows (B, R, d), what is not their own is left out; H (B, R, M) must leave it out by itself.
         """
-        sums = [_products(H, T[samples]) for T in self.tables]
+        sums = [_products(H, T[samples, :, :first]) for T in self.tables]
         for i in self._of.wide:
             for k, s in enumerate(range(self._of.size)[samples]):
-                turned = self._of.looked_up(i, s, rows[..., i, None], self._X[:, i])
+                turned = self._of.looked_up(i, s, rows[..., i, None], self._X[:first, i])
                 for total, one in zip(sums, turned, strict=True):
                     total[k] += one if own is None else one * own[:, i, None, None]
         return sums
 
-    def covariances(self, H: Any, rows: Ints, samples: slice = ALL) -> Floats:
-        """(S, N, n)."""
-        return self._of.combine(self.at(H, rows, samples=samples), samples)
+    def covariances(self, H: Any, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
+        """(S, N, n), or with the first observations only."""
+        return self._of.combine(self.at(H, rows, samples=samples, first=first), samples)
 
     def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:
         """The first quantity of a wide variable's values against the (first) observations, (S, len(values), n)."""

@@ -4,8 +4,8 @@ Told the first evaluations of a recorded run, the `default` preset draws its mod
 largest log EI under it. A search is
 
     KEY=VALUE+...   the preset's own, with those settings changed; "local" changes nothing
-    genetic         tournaments, uniform crossover and mutation over the rows, from the same starts
-    annealing       as many walkers as the preset has climbers, from the same starts
+    genetic         tournaments, uniform crossover and mutation; half of the first generation is near the best point
+    annealing       as many walkers as the preset has climbers, from the preset's starts
 
 The last two stop when they have used the processor seconds that the first search named took on that case.
 
@@ -16,7 +16,7 @@ The last two stop when they have used the processor seconds that the first searc
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,17 +24,21 @@ import numpy as np
 from carbo import search as climbing
 from carbo import suggest
 from carbo.bench.baselines.combo import settings_of
-from carbo.bench.cases import Case, Key, cell, key_of
+from carbo.bench.cases import Case, Experiment, Lines, cell, digest, shared
 from carbo.bench.formats import Cell, Row, Table
 from carbo.bench.statistics import summary
-from carbo.errors import DataError
+from carbo.errors import SettingsError
 from carbo.rows import row_keys
 from carbo.search import Found, random_neighbours
+from carbo.threads import limited
 
 if TYPE_CHECKING:
-    from carbo.acquisition import Pointwise
     from carbo.bench.problems import Problem
+    from carbo.settings import Settings
 
+LOCAL = "local"
+CHANGED = ("search", "leaps", "random_starts", "spray_starts", "spray_distance", "climbers")
+"""Settings that make another search of the same acquisition."""
 POPULATION, TOURNAMENT = 100, 3
 HOT, COLD = 1.0, 0.01
 """Temperatures of annealing, in units of log EI."""
@@ -42,6 +46,21 @@ AS_HIGH = 1e-3
 
 Stop = Callable[[], float]
 """Share of the time that is used up; 1 and more: it is over."""
+
+
+def experiment(searches: Sequence[str]) -> Experiment:
+    """Of searches by their names. Raises SettingsError for a wrong one, and for one without an end that comes first."""
+    for name in searches:
+        changed = [change.partition("=")[0] for change in name.split("+")]
+        if name not in (*SEARCHES, LOCAL) and not set(changed) <= set(CHANGED):
+            raise SettingsError(f"search {name!r}: expected {LOCAL}, {', '.join(SEARCHES)} or values of "
+                                f"{', '.join(CHANGED)}, such as climbers=5, got something else")  # fmt: skip
+        _settings(name)
+    if searches[0] in SEARCHES:
+        raise SettingsError(f"search: expected one with an end of its own first, such as {LOCAL}, got {searches[0]!r}; "
+                            "its seconds are what the others get")  # fmt: skip
+    version = digest(settings_of("default").to_dict(), list(searches))
+    return Experiment(tuple(searches), measure, lambda _: version, table, "height", together=True)
 
 
 def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
@@ -58,7 +77,8 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     lines: list[dict[str, Any]] = []
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
-        top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
+        with limited(n, settings.threads):
+            top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines
 
@@ -67,21 +87,20 @@ def _until(begin: float, limit: float) -> Stop:
     return lambda: (time.process_time() - begin) / limit
 
 
-def _objective(rng: np.random.Generator, question: suggest.Question) -> Pointwise:
-    return suggest.pointwise(rng, question)
+def _settings(name: str) -> Settings:
+    return settings_of("default" if name == LOCAL or name in SEARCHES else f"default:{name}")
 
 
 def _own(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
     """The preset's search, with settings changed."""
-    settings = question.settings if name == "local" else settings_of(f"default:{name}")
-    question = question._replace(settings=settings)
-    return suggest.maximise(rng, question, _objective(rng, question))
+    question = question._replace(settings=_settings(name))
+    return suggest.maximise(rng, question, suggest.pointwise(rng, question))
 
 
 def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
     """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
     space, domain = question.space, question.domain
-    objective = _objective(rng, question)
+    objective = suggest.pointwise(rng, question)
     near = suggest.spray(rng, space, question.incumbent, POPULATION // 2, question.settings.spray_distance)
     rows = np.concatenate([near, space.random_rows(rng, POPULATION - len(near))])
     rows = rows[domain.permitted(rows)]
@@ -101,7 +120,7 @@ def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop:
 
 def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
     """A random neighbour of each walker, taken by the Metropolis rule; the temperature falls with the time left."""
-    domain, objective = question.domain, _objective(rng, question)
+    domain, objective = question.domain, suggest.pointwise(rng, question)
     now = suggest.starts(rng, question, objective)
     best = climbing.best_of(now, 1)
     while (used := stop()) < 1.0:
@@ -116,21 +135,15 @@ def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, sto
 SEARCHES = {"genetic": _genetic, "annealing": _annealing}
 
 
-def table(lines: Sequence[Mapping[str, Any]], searches: Sequence[str]) -> Table:
+def table(lines: Lines, searches: Sequence[str]) -> Table:
     """The searches over the cases that all of them have."""
-    of: dict[str, dict[Key, Mapping[str, Any]]] = {name: {} for name in searches}
-    for line in lines:
-        if line["model"] in of:
-            of[line["model"]][key_of(line)[:-1]] = line
-    shared = set.intersection(*(set(by) for by in of.values()))
-    if not shared:
-        raise DataError(f"expected cases that all of {', '.join(searches)} were measured on, got none")
-    top = {key: max(by[key]["height"] for by in of.values()) for key in shared}
+    of = shared(lines, searches)
+    top = [max(float(line["height"]) for line in of_case) for of_case in zip(*of.values(), strict=True)]
     rows = []
     for name, by in of.items():
-        short = [top[key] - by[key]["height"] for key in sorted(shared, key=repr)]
+        short = [highest - float(line["height"]) for highest, line in zip(top, by, strict=True)]
         found = sum(gap <= AS_HIGH for gap in short) / len(short)
-        seconds = summary([float(by[key]["seconds"]) for key in shared])
+        seconds = summary([float(line["seconds"]) for line in by])
         rows.append(Row(name, (cell(summary(short), 3), Cell(f"{found:.0%}", found), cell(seconds, 3))))
     columns = ("short of the highest, log EI", "found", "seconds")
-    return Table("ascent", "", f"Ascent over {len(shared)} cases", columns, tuple(rows))
+    return Table("ascent", "", f"Ascent over {len(top)} cases", columns, tuple(rows))

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from carbo.bench.cases import Case, Line, cell, key_of
+from carbo.bench.baselines.combo import settings_of
+from carbo.bench.cases import Case, Experiment, Line, Lines, cell, digest, shared
 from carbo.bench.formats import Cell, Row, Table
 from carbo.bench.statistics import paired, summary
-from carbo.errors import DataError
+from carbo.errors import SettingsError
+from carbo.threads import limited
 
 if TYPE_CHECKING:
     from carbo.beliefs import Beliefs, Told
@@ -39,6 +41,20 @@ CLEAR = 0.01
 """Difference of gains from which a model is ahead of another on a case."""
 
 
+def experiment(models: Sequence[str]) -> Experiment:
+    """Of models by their names. Raises SettingsError for one that there is not."""
+    for model in models:
+        settings = settings_of(model.removesuffix(MODE))
+        if model.endswith(MODE) and (settings.kernel != "orders" or settings.product_term):
+            raise SettingsError(f"model {model!r}: expected a preset of kernel orders without product_term before "
+                                f"{MODE}, got kernel {settings.kernel}; leave {MODE} away")  # fmt: skip
+    return Experiment(tuple(models), measure, version, table, "gain")
+
+
+def version(model: str) -> str:
+    return digest(settings_of(model.removesuffix(MODE)).to_dict(), model.endswith(MODE))
+
+
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
     """What models foresee of a case."""
     for model in models:
@@ -50,7 +66,6 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
     import numpy as np
 
     from carbo.beliefs import Beliefs, Told
-    from carbo.bench.baselines.combo import settings_of
 
     n, rows, values = case.told, case.record.rows, case.record.values
     beliefs = Beliefs(space, settings_of(model.removesuffix(MODE)))
@@ -76,7 +91,8 @@ def _at_mode(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]: 
     from carbo import chain, ensemble
 
     view = beliefs.view(told)
-    _, hyper = chain.mode(beliefs.model, view.given.learn)
+    with limited(len(view.given.learn.y), beliefs.settings.threads):
+        _, hyper = chain.mode(beliefs.model, view.given.learn)
     return ensemble.build(beliefs.model.kernel, [hyper], view.given.predict), view.scale
 
 
@@ -103,20 +119,16 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
     }
 
 
-def table(lines: Sequence[Mapping[str, Any]], models: Sequence[str]) -> Table:
+def table(lines: Lines, models: Sequence[str]) -> Table:
     """The models over the cases that all of them have; gains as differences to the first model's on the same cases."""
-    of = {model: {key_of(line)[:-1]: line for line in lines if line["model"] == model} for model in models}
-    shared = set.intersection(*(set(by) for by in of.values())) if of else set()
-    if not shared:
-        raise DataError(f"expected cases that all of {', '.join(models)} were measured on, got none")
-    keys = sorted(shared, key=repr)
-    rows = tuple(_row(model, [of[model][k] for k in keys], [of[models[0]][k] for k in keys]) for model in models)
+    of = shared(lines, models)
+    rows = tuple(_row(model, of[model], of[models[0]]) for model in models)
     columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error",
                "first draw, s", "next draw, s")  # fmt: skip
-    return Table("foresight", "", f"Foresight over {len(keys)} cases", columns, rows)
+    return Table("foresight", "", f"Foresight over {len(of[models[0]])} cases", columns, rows)
 
 
-def _row(model: str, lines: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> Row:
+def _row(model: str, lines: Lines, first: Lines) -> Row:
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
     beside = paired(gains, base)
     assert beside is not None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +12,7 @@ from carbo.cli.arguments import command, count
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
-    from carbo.bench.cases import Line, Measure
-    from carbo.bench.formats import Table
-    from carbo.bench.problems import Problem
+    from carbo.bench.cases import Experiment
     from carbo.bench.record import Record
     from carbo.cli.arguments import Commands
 
@@ -50,7 +46,7 @@ def add(what: Commands) -> None:
         "  carbo bench ascent --search local,random_starts=20000,climbers=5,spray_starts=0\n",
     )
     ascent.add_argument("--search", default="local,genetic,annealing", metavar="NAME,...",
-                        help="local, genetic, annealing, or settings changed, climbers=5+random_starts=500 "
+                        help="local, genetic, annealing, or settings changed, climbers=5+random_starts=20000 "
                         "(default %(default)s)")  # fmt: skip
     _add_cases(ascent, "ascent")
     ascent.set_defaults(run=_ascent)
@@ -62,8 +58,8 @@ def add(what: Commands) -> None:
         "times, the point with the best value and the one with the best posterior mean." + KEPT,
         examples="examples:\n  carbo bench choice --by default,tpe --told 60,160,300\n",
     )
-    _add_cases(choice, "choice")
-    choice.set_defaults(run=_choice, problem="pest-control")
+    _add_cases(choice, "choice", "pest-control")
+    choice.set_defaults(run=_choice)
 
 
 KEPT = (
@@ -72,16 +68,18 @@ KEPT = (
 )
 
 
-def _add_cases(parser: argparse.ArgumentParser, name: str) -> None:
+def _add_cases(parser: argparse.ArgumentParser, name: str, problem: str | None = None) -> None:
     """Which recorded runs, cut where."""
     parser.add_argument("--results", type=Path, default=Path("results"), metavar="FOLDER",
                         help="recorded runs (default results)")  # fmt: skip
     parser.add_argument("--by", default="evolution,tpe", metavar="NAME,...",
                         help="methods whose runs are cut (default %(default)s)")  # fmt: skip
-    parser.add_argument("--problem", metavar="NAME,...", help="only these problems (default: all there are)")
+    parser.add_argument("--problem", metavar="NAME,...", default=problem,
+                        help=f"only these problems (default: {problem or 'all there are'})")  # fmt: skip
     parser.add_argument("--runs", default="1,11", metavar="N,...", help="only these runs (default %(default)s)")
     parser.add_argument("--told", default="60", metavar="N,...", help="evaluations told (default %(default)s)")
-    parser.add_argument("--ahead", type=count, default=20, help="evaluations that must follow (default 20)")
+    parser.add_argument("--ahead", type=count, default=20, metavar="N",
+                        help="evaluations that must follow (default %(default)s)")  # fmt: skip
     parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("CARBO_WCNF"),
                         help="downloaded files of MaxSAT problems (default: $CARBO_WCNF)")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path(f"results/experiments/{name}.jsonl"), metavar="FILE",
@@ -91,49 +89,40 @@ def _add_cases(parser: argparse.ArgumentParser, name: str) -> None:
 def _foresight(arguments: argparse.Namespace) -> int:
     from carbo.bench import foresight
 
-    return _measure(arguments, arguments.model.split(","), foresight.measure, foresight.table, "gain")
+    return _measure(arguments, foresight.experiment(arguments.model.split(",")))
 
 
 def _ascent(arguments: argparse.Namespace) -> int:
     from carbo.bench import ascent
 
-    return _measure(arguments, arguments.search.split(","), ascent.measure, ascent.table, "height", together=True)
+    return _measure(arguments, ascent.experiment(arguments.search.split(",")))
 
 
 def _choice(arguments: argparse.Namespace) -> int:
     from carbo.bench import choice
 
-    return _measure(arguments, list(choice.WAYS), choice.measure, choice.table, "true", together=True)
+    return _measure(arguments, choice.experiment())
 
 
-def _measure(
-    arguments: argparse.Namespace,
-    names: list[str],
-    measure: Measure,
-    table: Callable[[Sequence[Line], Sequence[str]], Table],
-    told: str,
-    together: bool = False,
-) -> int:
+def _measure(arguments: argparse.Namespace, experiment: Experiment) -> int:
     from carbo.bench import cases
     from carbo.bench.formats import markdown
     from carbo.bench.problems import problem
 
-    @cache
-    def of(name: str, run: int) -> Problem:
-        return problem(name, run, arguments.data)
-
     every = cases.cases(_records(arguments), _wholes(arguments, "told"), arguments.ahead)
     if not every:
+        of = f" of {arguments.problem}" if arguments.problem else ""
         raise DataError(
-            f"{arguments.results}: expected runs {arguments.runs} of {arguments.by} with at least "
+            f"{arguments.results}: expected runs {arguments.runs}{of} by {arguments.by} with at least "
             f"{min(_wholes(arguments, 'told')) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
         )
-    print(f"{len(every)} cases of {', '.join(names)}", file=sys.stderr)
-    for line in cases.run(every, names, arguments.out, lambda r: of(r.problem, r.run), measure, together):
+    print(f"{len(every)} cases of {', '.join(experiment.names)}", file=sys.stderr)
+    for line in cases.run(experiment, every, arguments.out, lambda r: problem(r.problem, r.run, arguments.data)):
         case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} told"
-        print(f"{case}, {line['model']}: {told} {line[told]:.3f}", file=sys.stderr, flush=True)
-    wanted = {cases.key_of({**case.name, "model": name}) for case in every for name in names}
-    print(markdown([table([line for line in cases.read(arguments.out) if cases.key_of(line) in wanted], names)]))
+        print(f"{case}, {line['model']}: {experiment.shown} {line[experiment.shown]:.3f}", file=sys.stderr, flush=True)
+    wanted = {experiment.key(case, name) for case in every for name in experiment.names}
+    lines = [line for line in cases.read(arguments.out) if cases.key_of(line) in wanted]
+    print(markdown([experiment.table(lines, experiment.names)]))
     return 0
 
 

@@ -66,21 +66,22 @@ def variant(name: str) -> Method:
     kept = [change for change in changes if change != SPREAD]
     settings = settings_of(f"{base}:{'+'.join(kept)}" if kept else base)
     made = _method(name, f"carbo, preset {base} with {', '.join(changes)}", settings)
+    count = settings.initial if any(change.startswith("initial=") for change in changes) else None
+    told: dict[str, Any] = {**made.settings, **({} if count is None else {"initial": count})}
     if SPREAD in changes:
-        told, design = {"initial": settings.initial, "design": "spread"}, partial(_spread, settings.initial)
-    elif any(change.startswith("initial=") for change in changes):
-        told, design = {"initial": settings.initial}, partial(_first, settings.initial)
-    else:
-        return made
-    return dataclasses.replace(made, settings={**made.settings, **told}, design=design)
+        return dataclasses.replace(made, settings={**told, "design": "spread"}, design=partial(_spread, count))
+    return made if count is None else dataclasses.replace(made, settings=told, design=partial(_first, count))
 
 
 def _first(count: int, space: Space, given: Ints, run: int) -> Ints:  # noqa: ARG001
+    if count > len(given):
+        raise SettingsError(f"initial: expected at most the problem's {len(given)} initial points, got {count}; "
+                            "with design=spread there may be more")  # fmt: skip
     return given[:count]
 
 
-def _spread(count: int, space: Space, given: Ints, run: int) -> Ints:  # noqa: ARG001
-    return spread(space, count, run)
+def _spread(count: int | None, space: Space, given: Ints, run: int) -> Ints:
+    return spread(space, len(given) if count is None else count, run)
 
 
 def settings_of(name: str) -> Settings:

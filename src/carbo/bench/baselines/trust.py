@@ -1,9 +1,9 @@
-"""The default preset within a Hamming trust region that restarts, as Wan et al. 2021 (Casmopolitan) have it.
+"""The default preset within a Hamming trust region that restarts, after the idea of Wan et al. 2021 (Casmopolitan).
 
 Suggestions differ from the best point since the last restart in at most `radius` variables. After SUCCESSES better
 values in a row the radius grows, after FAILURES in vain it shrinks; below one it is where it began, and the next
-region lies around a random point. The model sees all evaluations, those before a restart too. Where all of a region
-has been evaluated, a random point is suggested.
+region lies around a random point. Other than there, the model sees all evaluations, those before a restart too, and
+the counts and radii are of this laboratory. Where all of a region has been evaluated, a random point is suggested.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class TrustRegion(Carbo):
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
         super().__init__(SETTINGS, space, seed, budget)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng([seed, 1])
         self._rows: list[Ints] = []
         self._values: list[float] = []
+        self._proposed: Ints | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -57,6 +58,8 @@ class TrustRegion(Carbo):
         better = value < min(self._values[self._since :], default=np.inf)
         self._rows.append(row)
         self._values.append(value)
+        if self._proposed is None or not np.array_equal(row, self._proposed):
+            return  # neither success nor failure of the region
         self._better, self._vain = (self._better + 1, 0) if better else (0, self._vain + 1)
         if self._better == SUCCESSES:
             self._radius, self._better = min(self._radius * GROWTH, float(self._space.dim)), 0
@@ -66,7 +69,7 @@ class TrustRegion(Carbo):
                 self._begin()
 
     def ask(self) -> Ints:
-        optimizer = self._optimizer
+        optimizer, self._proposed = self._optimizer, None
         if self._since == len(self._values):
             return suggest.unseen(self._rng, self._space, optimizer._excluded())
         asked = optimizer._asker().question()
@@ -76,9 +79,10 @@ class TrustRegion(Carbo):
         question = Within(*asked._replace(incumbent=centre, settings=settings))
         question.radius = radius
         try:
-            return suggest.propose(optimizer._rng, question)
+            self._proposed = suggest.propose(optimizer._rng, question)
         except SpaceExhausted:
             return suggest.unseen(self._rng, self._space, optimizer._excluded())
+        return self._proposed
 
 
 TRUST = Method(
