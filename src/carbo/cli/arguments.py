@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shutil
+import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -29,8 +31,13 @@ class Parser(argparse.ArgumentParser):
 
 def command(commands: Commands, name: str, what: str, *, about: str, examples: str) -> argparse.ArgumentParser:
     """A command with its help: what it does in a line, then in full, then examples as they are typed."""
+    width = shutil.get_terminal_size().columns - 2
     return commands.add_parser(
-        name, help=what, description=about, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+        name,
+        help=what,
+        description=textwrap.fill(about, width),
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # examples stay as they are
     )
 
 

@@ -81,16 +81,16 @@ def _pace(arguments: argparse.Namespace) -> int:
 
 
 def _add_growth(what: Commands) -> None:
-    growth = what.add_parser(
+    growth = command(
+        what,
         "growth",
-        help="how the cost of a suggestion grows",
-        description="Measures one suggestion along four axes: observations, binary variables, values of a category, "
+        "how the cost of a suggestion grows",
+        about="Measures one suggestion along four axes: observations, binary variables, values of a category, "
         "levels of an integer. Processor seconds, units of one Cholesky factorisation and peak memory are appended to "
         "a file, a line for each point; with --plot they are drawn.",
-        epilog="examples:\n"
+        examples="examples:\n"
         "  carbo bench growth --axis variables                   one axis\n"
         "  carbo bench growth --axis none --plot growth.png      draw what was measured before\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     growth.add_argument("--axis", choices=("all", "none", "observations", "variables", "category", "levels"),
                         default="all", help="what grows (default all)")  # fmt: skip

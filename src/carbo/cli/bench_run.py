@@ -10,7 +10,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 from carbo.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ EXAMPLES = """examples:
 
 def add(what: Commands) -> None:
     """carbo bench run and its options."""
-    run = what.add_parser(
+    run = command(
+        what,
         "run",
-        help="run methods on problems and record every evaluation",
-        description="Runs methods on problems and appends one line of JSON for each finished run to "
+        "run methods on problems and record every evaluation",
+        about="Runs methods on problems and appends one line of JSON for each finished run to "
         "OUT/runs/PROBLEM.jsonl. Runs recorded already are left out, so that an interrupted command goes on where it "
         "stood; several may share the folder. Exit codes: 0 done, 1 some runs failed, 2 wrong input, 130 interrupted.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
     run.add_argument("--problem", metavar="NAME[,NAME...]", help="problems, or groups of them; see --list")
     run.add_argument(

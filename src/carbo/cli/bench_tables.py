@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import count
+from carbo.cli.arguments import command, count
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ EXAMPLES = """examples:
 
 def add(what: Commands) -> None:
     """carbo bench table, plot and page, and their options."""
-    table = what.add_parser(
+    table = command(
+        what,
         "table",
-        help="the paper's tables with our rows beside its own",
-        description="Prints the paper's tables with the recorded runs beside its printed numbers: best values (mean, "
+        "the paper's tables with our rows beside its own",
+        about="Prints the paper's tables with the recorded runs beside its printed numbers: best values (mean, "
         "standard error, number of runs), distance from the best possible, paired differences to the default preset, "
         "ranks over problems, evaluations to the paper's COMBO value, seconds a suggestion, and which runs were done.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
     _add_selection(table)
     table.add_argument("--at", type=_counts, default=(), metavar="N[,N...]",
