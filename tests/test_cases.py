@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +28,13 @@ from tests.checks import assert_plausible, assert_rejected
 from tests.records import record
 
 CHEAP = "samples=2+burn_in=5+leapfrogs=3+warp=none"
+
+
+@pytest.fixture
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset with a model drawn in no time."""
+    quick = {"samples": 2, "burn_in": 5, "leapfrogs": 3, "warp": "none"}
+    monkeypatch.setitem(PRESETS, "default", PRESETS["default"].changed(quick))
 
 
 def model_of(mu: Floats, sd: Floats, noise: float) -> Any:
@@ -156,7 +164,15 @@ def exhaustive(case: cases.Case, space: Space) -> float:
     return float(suggest.pointwise(rng, question).score(rows).max())
 
 
-def test_no_search_climbs_higher_than_there_is_and_the_presets_own_gets_there() -> None:
+@pytest.mark.usefixtures("cheap")
+def test_no_search_climbs_higher_than_there_is_and_all_get_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With forty rounds instead of seconds, which no machine repeats."""
+
+    def forty_rounds(_begin: float, _limit: float) -> ascent.Stop:
+        rounds = itertools.count()
+        return lambda: next(rounds) / 40
+
+    monkeypatch.setattr(ascent, "_until", forty_rounds)
     names = ["local", "genetic", "annealing", "climbers=1+random_starts=5", "search=local-then-anneal"]
     for run in (1, 2, 3):
         case = cases.Case(some_run(30, run=run), 20, 5)
@@ -168,6 +184,7 @@ def test_no_search_climbs_higher_than_there_is_and_the_presets_own_gets_there() 
             assert found[name] == pytest.approx(top, abs=1e-9)
 
 
+@pytest.mark.usefixtures("cheap")
 def test_a_case_of_which_something_is_missing_is_measured_whole(tmp_path: Path) -> None:
     """Heights only compare where they were reached on one model, in the same seconds."""
     out, every = tmp_path / "ascent.jsonl", cases.cases([some_run()], [20], 5)
@@ -188,8 +205,8 @@ def test_what_a_changed_preset_foresaw_is_not_taken_for_the_present_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, every = tmp_path / "foresight.jsonl", cases.cases([some_run()], [20], 5)
-    cheap = PRESETS["default"].changed({"samples": 2, "burn_in": 5, "leapfrogs": 3, "warp": "none"})
-    for preset, again in ((cheap, 1), (cheap, 0), (cheap.changed({"highest_order": 1}), 1)):
+    quick = PRESETS["default"].changed({"samples": 2, "burn_in": 5, "leapfrogs": 3, "warp": "none"})
+    for preset, again in ((quick, 1), (quick, 0), (quick.changed({"highest_order": 1}), 1)):
         monkeypatch.setitem(PRESETS, "default", preset)
         assert len(list(cases.run(foresight.experiment(["default"]), every, out, six))) == again
 
@@ -238,6 +255,7 @@ class Coin:
         return float(row[0]) + NOISE * self.rng.normal()
 
 
+@pytest.mark.usefixtures("cheap")
 def test_choices_are_worth_their_mean_and_luck_is_not_taken_for_it() -> None:
     problem = dataclasses.replace(six(some_run()), objective=Coin(), noisy=True)
     rng = np.random.default_rng(0)
@@ -252,6 +270,7 @@ def test_choices_are_worth_their_mean_and_luck_is_not_taken_for_it() -> None:
     assert abs(found["recommend"]["true"]) < error  # 60 evaluations tell a difference of twice the noise
 
 
+@pytest.mark.usefixtures("cheap")
 def test_worth_is_drawn_from_numbers_that_the_run_has_not_seen() -> None:
     problem = problems.problem("pest-control", 1)
     rows = problem.space.random_rows(np.random.default_rng(0), 12)
@@ -286,6 +305,7 @@ def branin_run(folder: Path) -> None:
     (folder / "runs" / "branin.jsonl").write_text(line(kept), encoding="utf-8")
 
 
+@pytest.mark.usefixtures("cheap")
 def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     branin_run(tmp_path)
     asked = ["bench", "foresight", "--results", str(tmp_path), "--by", "random", "--told", "20", "--ahead", "10",
