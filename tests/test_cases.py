@@ -157,8 +157,8 @@ def exhaustive(case: cases.Case, space: Space) -> float:
     """The largest log EI of any point not yet told, under the model that `ascent` draws."""
     n, settings, rng = case.told, settings_of("default"), np.random.default_rng(case.record.run)
     told = Told(case.record.rows[:n], case.record.values[:n])
-    model, data = Beliefs(space, settings).advance(rng, told)
-    best = data.X[int(np.argmin(data.y))]
+    model, view = Beliefs(space, settings).advance(rng, told)
+    best = view.data.X[int(np.argmin(view.data.y))]
     question = suggest.Question(space, settings, model, set(row_keys(told.X)), best, None)
     rows = suggest.remaining(question)
     return float(suggest.pointwise(rng, question).score(rows).max())

@@ -98,12 +98,12 @@ class Beliefs:
         """The view's chain advanced by one draw, and the model that the draw's samples make."""
         return self._fit(rng, view.chain, self.model, view.given, self.settings.sampling)
 
-    def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, Data]:
-        """The model after one more draw, and the data it has seen."""
+    def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, View]:
+        """The model after one more draw, and what it has seen."""
         view = self.view(told)
         self.warping = view.warping
         self.chain, model = self.fit(rng, view)
-        return model, view.data
+        return model, view
 
     def failures(self, rng: np.random.Generator, told: Told) -> Failures | None:
         """The model of failures after one more draw; None where there are none."""

@@ -223,8 +223,8 @@ class Optimizer:
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
         told = self._told
-        model, data = self._beliefs.advance(self._rng, told)
-        return _Asker(self, model, data, self._beliefs.failures(self._rng, told))
+        model, view = self._beliefs.advance(self._rng, told)
+        return _Asker(self, model, view.data, self._beliefs.failures(self._rng, told))
 
     def _look(self) -> tuple[ens.Ensemble, Scale]:
         """The model as it stands, without moving the chain or the generator."""

@@ -181,15 +181,21 @@ def anneal(
     rows, scores = starts.rows.copy(), starts.scores.copy()
     best = Found(rows.copy(), scores.copy())
     for temperature in np.geomspace(cooling.hot, cooling.cold, cooling.moves):
-        proposals, movers = random_neighbours(rng, domain, rows)
-        new = objective.score(proposals)
-        now = scores[movers]
-        gain = np.where(np.isfinite(now), new - np.where(np.isfinite(now), now, 0.0), np.inf)
-        accept = np.log(rng.random(len(movers))) < gain / temperature
-        rows[movers[accept]], scores[movers[accept]] = proposals[accept], new[accept]
+        metropolis(rng, objective, domain, Found(rows, scores), temperature)
         better = scores > best.scores
         best.rows[better], best.scores[better] = rows[better], scores[better]
     return best_of(best, len(best.scores))
+
+
+def metropolis(
+    rng: np.random.Generator, objective: Objective, domain: Domain, walkers: Found, temperature: float
+) -> None:
+    """A random neighbour of each walker, taken where it is better, or by chance; the walkers are moved."""
+    rows, movers = random_neighbours(rng, domain, walkers.rows)
+    new, now = objective.score(rows), walkers.scores[movers]
+    gain = np.where(np.isfinite(now), new - np.where(np.isfinite(now), now, 0.0), np.inf)
+    taken = np.log(rng.random(len(movers))) < gain / temperature
+    walkers.rows[movers[taken]], walkers.scores[movers[taken]] = rows[taken], new[taken]
 
 
 def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> tuple[Ints, Ints]:

@@ -73,16 +73,20 @@ class Columns:
 
     def pairs(self, X: Ints) -> Ints:
         """(M, n): the same of every column's value with the observations'."""
-        i = np.repeat(self.narrow, self.sizes)
-        value = np.arange(len(i)) - self.offset[i]
+        i, value = self._each
         return self.pair(i[:, None], value[:, None], X.T[i])
 
     @cached_property
     def diagonal(self) -> Ints:
         """(M,): of every column's value with itself."""
-        i = np.repeat(self.narrow, self.sizes)
-        value = np.arange(len(i)) - self.offset[i]
+        i, value = self._each
         return self.pair(i, value, value)
+
+    @cached_property
+    def _each(self) -> tuple[Ints, Ints]:
+        """Every column's variable and value."""
+        i = np.repeat(self.narrow, self.sizes)
+        return i, np.arange(len(i)) - self.offset[i]
 
 
 class Tables:

@@ -29,7 +29,7 @@ from carbo.bench.formats import Cell, Row, Table
 from carbo.bench.statistics import summary
 from carbo.errors import SettingsError
 from carbo.rows import row_keys
-from carbo.search import Found, random_neighbours
+from carbo.search import COOLING, Found, metropolis
 from carbo.threads import limited
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ LOCAL = "local"
 CHANGED = ("search", "leaps", "random_starts", "spray_starts", "spray_distance", "climbers")
 """Settings that make another search of the same acquisition."""
 POPULATION, TOURNAMENT = 100, 3
-HOT, COLD = 1.0, 0.01
-"""Temperatures of annealing, in units of log EI."""
 AS_HIGH = 1e-3
 
 Stop = Callable[[], float]
@@ -71,8 +69,8 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     n, rows, values = case.told, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
     beliefs = Beliefs(space, settings)
-    ensemble, data = beliefs.advance(rng, Told(rows[:n], values[:n]))
-    best = data.X[int(np.argmin(data.y))]
+    ensemble, view = beliefs.advance(rng, Told(rows[:n], values[:n]))
+    best = view.data.X[int(np.argmin(view.data.y))]
     question = suggest.Question(space, settings, ensemble, set(row_keys(rows[:n])), best, None)
     lines: list[dict[str, Any]] = []
     for name in searches:
@@ -119,15 +117,12 @@ def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop:
 
 
 def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
-    """A random neighbour of each walker, taken by the Metropolis rule; the temperature falls with the time left."""
+    """The temperature falls as the engine's own annealing lets it, with the time that is left."""
     domain, objective = question.domain, suggest.pointwise(rng, question)
     now = suggest.starts(rng, question, objective)
     best = climbing.best_of(now, 1)
     while (used := stop()) < 1.0:
-        rows, movers = random_neighbours(rng, domain, now.rows)
-        scores = objective.score(rows)
-        taken = np.log(rng.random(len(rows))) < (scores - now.scores[movers]) / (HOT * (COLD / HOT) ** used)
-        now.rows[movers[taken]], now.scores[movers[taken]] = rows[taken], scores[taken]
+        metropolis(rng, objective, domain, now, COOLING.hot * (COOLING.cold / COOLING.hot) ** used)
         best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
     return best
 

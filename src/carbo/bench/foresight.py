@@ -81,9 +81,7 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
 
 
 def _sampled(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:
-    view = beliefs.view(told)
-    beliefs.warping = view.warping
-    beliefs.chain, ensemble = beliefs.fit(rng, view)
+    ensemble, view = beliefs.advance(rng, told)
     return ensemble, view.scale
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from carbo.cli import bench, completion, dashboard, demo, init, inspect, report, suggest, tune
-from carbo.cli.arguments import Parser
+from carbo.cli.arguments import Help, Parser
 from carbo.errors import CarboError
 
 EXAMPLES = """examples:
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         prog="carbo",
         description="Combinatorial Bayesian optimisation: the best setting of tens of discrete knobs.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
     top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import shutil
-import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -18,6 +15,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, extra = super().parse_known_args(args, namespace)
         if extra:
+            import difflib  # only where something is wrong
+
             named = extra[0].partition("=")[0]
             options = [option for option in self._option_string_actions if option.startswith("--")]
             close = difflib.get_close_matches(named, options, n=1) if named.startswith("-") else []
@@ -29,16 +28,18 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Fits descriptions into the terminal and leaves examples, which have lines of their own, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
 def command(commands: Commands, name: str, what: str, *, about: str, examples: str) -> argparse.ArgumentParser:
     """A command with its help: what it does in a line, then in full, then examples as they are typed."""
-    width = shutil.get_terminal_size().columns - 2
-    return commands.add_parser(
-        name,
-        help=what,
-        description=textwrap.fill(about, width),
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,  # examples stay as they are
-    )
+    return commands.add_parser(name, help=what, description=about, epilog=examples, formatter_class=Help)
 
 
 def add_study(parser: argparse.ArgumentParser, named: bool = True) -> None:
