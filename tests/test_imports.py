@@ -159,6 +159,7 @@ USED_LATER = """
 import sys
 import carbo
 assert not {"scipy", "carbo.optimizer", "importlib.metadata"} & set(sys.modules)
+import carbo.bench.local
 space = carbo.Space({"a": carbo.Binary()})
 assert not {"scipy", "carbo.optimizer"} & set(sys.modules)
 assert carbo.Optimizer(space, seed=0).ask()

@@ -8,7 +8,8 @@ import numpy as np
 
 from carbo import Binary, Space
 from carbo.bench.baselines import method
-from carbo.bench.baselines.trust import FAILURES, FIRST, GROWTH, SUCCESSES, TrustRegion
+from carbo.bench.baselines.region import TrustRegion
+from carbo.bench.baselines.trust import FAILURES, FIRST, GROWTH, SUCCESSES
 from carbo.graph import Ints
 
 SPACE = Space({f"b{i}": Binary() for i in range(14)})
@@ -62,8 +63,8 @@ def test_suggestions_stay_within_the_region_around_the_best_since_the_restart() 
 
 def test_nothing_is_asked_twice_when_a_region_is_used_up() -> None:
     space = Space({f"b{i}": Binary() for i in range(4)})
-    assert method("default-trust").start is TrustRegion
-    run = TrustRegion(space, 1, 16)
+    run = method("default-trust").start(space, 1, 16)
+    assert isinstance(run, TrustRegion)
     for row in space.random_rows(np.random.default_rng(0), 2):
         run.tell(row, float(row.sum()))
     seen = {tuple(row.tolist()) for row in run._rows}
