@@ -323,5 +323,8 @@ def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytes
     assert "branin: expected a noisy problem" in capsys.readouterr().err
     assert cli.main([*asked, "--runs", "7"]) == 2
     assert "expected runs 7 by random" in capsys.readouterr().err
-    assert cli.main([*asked, "--told", "x"]) == 2
-    assert "--told: expected whole numbers" in capsys.readouterr().err
+    assert cli.main([*asked, "--runs", "9-7"]) == 2
+    assert "runs: expected numbers from 1 to 25 such as" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        cli.main([*asked, "--told", "x"])
+    assert "--told: expected a whole number >= 1, got 'x'" in capsys.readouterr().err

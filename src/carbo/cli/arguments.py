@@ -55,3 +55,8 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text!r}")
     return int(text)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """An option that is a list of whole numbers from 1 on."""
+    return tuple(count(part.strip()) for part in text.split(","))

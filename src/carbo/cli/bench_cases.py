@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import command, count
+from carbo.cli.arguments import command, count, counts
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ def _add_cases(parser: argparse.ArgumentParser, name: str, problem: str | None =
                         help="methods whose runs are cut (default %(default)s)")  # fmt: skip
     parser.add_argument("--problem", metavar="NAME,...", default=problem,
                         help=f"only these problems (default: {problem or 'all there are'})")  # fmt: skip
-    parser.add_argument("--runs", default="1,11", metavar="N,...", help="only these runs (default %(default)s)")
-    parser.add_argument("--told", default="60", metavar="N,...", help="evaluations told (default %(default)s)")
+    parser.add_argument("--runs", default="1,11", metavar="RUNS",
+                        help="only these runs, such as 1,11 or 1-5 (default %(default)s)")  # fmt: skip
+    parser.add_argument("--told", type=counts, default="60", metavar="N,...",
+                        help="evaluations told (default %(default)s)")  # fmt: skip
     parser.add_argument("--ahead", type=count, default=20, metavar="N",
                         help="evaluations that must follow (default %(default)s)")  # fmt: skip
     parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("CARBO_WCNF"),
@@ -109,12 +111,12 @@ def _measure(arguments: argparse.Namespace, experiment: Experiment) -> int:
     from carbo.bench.formats import markdown
     from carbo.bench.problems import problem
 
-    every = cases.cases(_records(arguments), _wholes(arguments, "told"), arguments.ahead)
+    every = cases.cases(_records(arguments), arguments.told, arguments.ahead)
     if not every:
         of = f" of {arguments.problem}" if arguments.problem else ""
         raise DataError(
             f"{arguments.results}: expected runs {arguments.runs}{of} by {arguments.by} with at least "
-            f"{min(_wholes(arguments, 'told')) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
+            f"{min(arguments.told) + arguments.ahead} evaluations, got none; `carbo bench run` makes them"
         )
     print(f"{len(every)} cases of {', '.join(experiment.names)}", file=sys.stderr)
     for line in cases.run(experiment, every, arguments.out, lambda r: problem(r.problem, r.run, arguments.data)):
@@ -127,16 +129,10 @@ def _measure(arguments: argparse.Namespace, experiment: Experiment) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> list[Record]:
+    from carbo.bench.grid import run_numbers
     from carbo.bench.record import read
 
-    by, runs = arguments.by.split(","), _wholes(arguments, "runs")
+    by, runs = arguments.by.split(","), run_numbers(arguments.runs)
     problems = arguments.problem and arguments.problem.split(",")
     wanted = [r for r in read(arguments.results) if r.method in by and r.run in runs]
     return [r for r in wanted if not problems or r.problem in problems]
-
-
-def _wholes(arguments: argparse.Namespace, name: str) -> list[int]:
-    texts = getattr(arguments, name).split(",")
-    if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):
-        raise DataError(f"--{name}: expected whole numbers from 1 on with commas between, got {','.join(texts)!r}")
-    return [int(text) for text in texts]

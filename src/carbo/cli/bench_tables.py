@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carbo.cli.arguments import command, count
+from carbo.cli.arguments import command, count, counts
 from carbo.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add(what: Commands) -> None:
         examples=EXAMPLES,
     )
     _add_selection(table)
-    table.add_argument("--at", type=_counts, default=(), metavar="N[,N...]",
+    table.add_argument("--at", type=counts, default=(), metavar="N[,N...]",
                        help="best values after so many evaluations (default: at the end)")  # fmt: skip
     table.add_argument("--format", choices=("md", "csv", "latex"), default="md", help="(default md)")
     table.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of printing")
@@ -127,8 +127,3 @@ def _names(text: str) -> tuple[str, ...]:
     if not names:
         raise argparse.ArgumentTypeError(f"expected names with commas between, got {text!r}")
     return names
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    """An option that is a list of whole numbers from 1 on."""
-    return tuple(count(part.strip()) for part in text.split(","))
