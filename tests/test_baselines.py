@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import json
 import logging
 import math
 import subprocess
@@ -28,8 +29,9 @@ from carbo.bench.baselines.annealing import COLD, HOT, mean_hops
 from carbo.bench.baselines.combo import LONGEST, NEWER
 from carbo.bench.baselines.evolution import POPULATION, SAMPLE
 from carbo.bench.baselines.packaged import TRIES, ordered, permitted
+from carbo.bench.grid import Wanted, grid
 from carbo.bench.problems import problem
-from carbo.errors import CarboError, SettingsError
+from carbo.errors import CarboError, SettingsError, SpaceExhausted
 from carbo.graph import Floats, Graph, Ints, cycle, path
 from carbo.settings import DEFAULT, PAPER, Settings
 from tests.checks import assert_plausible, assert_rejected
@@ -328,6 +330,32 @@ def test_records_of_the_paper_preset_stay_its_records() -> None:
              "replicate", "sampler", "samples", "search", "slice_width", "spray_distance", "spray_starts",
              "threads"}  # fmt: skip
     assert set(METHODS["paper"].settings) == first
+
+
+def test_where_values_are_noisy_the_default_preset_may_evaluate_again() -> None:
+    changes = {"default": True, "default:patience=0": True, "default:initial=5": True, "default:design=spread": True,
+               "default:replicate=false": False, "paper": False, "paper:samples=3": False}  # fmt: skip
+    for name, again in changes.items():
+        usual, noisy = method(name).where(False), method(name).where(True)
+        assert (usual.settings["replicate"], noisy.settings["replicate"]) == (False, again)
+        assert {**usual.settings, "replicate": again} == noisy.settings
+        assert usual.design is noisy.design or usual.design is not None
+    assert method("default:replicate=true").where(False).settings["replicate"]
+
+
+def test_a_noisy_problem_is_evaluated_again_and_another_is_not() -> None:
+    noisy, usual = (grid(Wanted([name], ["default"], [1])).tasks[0] for name in ("pest-control", "branin"))
+    assert (json.loads(noisy.settings)["replicate"], json.loads(usual.settings)["replicate"]) == (True, False)
+    one = Space({"a": Binary()})
+    run = method("default").where(True).start(one, 1, 5)
+    for row in ([0], [1], [0]):
+        run.tell(np.array(row), 1.0)
+    assert int(run.ask()[0]) in (0, 1)
+    once = method("default").start(one, 1, 5)
+    for row in ([0], [1]):
+        once.tell(np.array(row), 1.0)
+    with pytest.raises(SpaceExhausted):
+        once.ask()
 
 
 def test_combo_gm_is_the_paper_preset_with_the_gamma_prior() -> None:

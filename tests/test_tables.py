@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from carbo.bench.baselines import METHODS
 from carbo.bench.formats import Cell, Row, Table
 from carbo.bench.problems import PROBLEMS
 from carbo.bench.record import Record, line, read
-from carbo.bench.results import FORMS, ORIGINAL, RELOCATED, Results, Selection, arrange, paper_optima
+from carbo.bench.results import FORMS, ORIGINAL, RELOCATED, Case, Results, Selection, arrange, paper_optima
 from carbo.errors import DataError
 from tests.records import falling, record
 
@@ -158,6 +159,23 @@ def test_the_newest_settings_of_a_method_are_shown_and_the_older_ones_on_request
     every = arrange(old + new, Selection(all_versions=True))
     assert list(every.labels.values()) == ["carbo, preset default", "carbo, preset default [aaa]"]
     assert [row.label for row in effort.runs(every, ORIGINAL).rows] == list(every.labels.values())
+
+
+def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None:
+    usual, noisy = METHODS["default"].settings, METHODS["default"].where(True).settings
+    early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+    pest = partial(record, "pest-control", "default", instance={"variant": "noisy"})
+    records = [
+        *branin("default", {1: 4.0}, settings=dict(usual), finished=late),
+        pest(1, falling(12.0, 320), settings=dict(noisy), finished=late),
+        pest(1, falling(13.0, 320), settings=dict(usual), finished=early),  # before points could be evaluated again
+        *branin("default", {1: 5.0}, settings=dict(noisy), finished=early),
+    ]
+    shown = arrange(records)
+    (version,) = shown.versions
+    assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
+    assert shown.ends("pest-control", ORIGINAL, version) == {Case(1, None): 12.0}
+    assert shown.older == {"default": 2}
 
 
 def test_three_versions_of_one_revision_have_three_labels() -> None:

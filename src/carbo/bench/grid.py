@@ -108,9 +108,9 @@ def grid(wanted: Wanted) -> Grid:
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
     folders = (wanted.data, wanted.trained)
-    settings = {each.name: canonical(plain(each)) for each in methods}
+    settings = {(p.name, m.name): canonical(plain(m.where(p.noisy))) for p in problems for m in methods}
     tasks = tuple(
-        Task(p.name, run if relocated else None, m.name, settings[m.name], run, budgets[p.name], *folders)
+        Task(p.name, run if relocated else None, m.name, settings[p.name, m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
         for relocated in wanted.relocated
         for p in problems

@@ -139,8 +139,15 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
 
 
 def version_of(record: Record) -> Version:
-    """The version that a record belongs to."""
-    return Version(record.method, canonical(record.settings))
+    """The version that a record belongs to. Where a method has settings of its own for noisy values, these belong to
+    its version as it is elsewhere; and the latter's, used on noisy values all the same, to one of their own.
+    """
+    settings = canonical(record.settings)
+    known = METHODS.get(record.method)
+    if known is not None and known.noisy is not None and record.instance.get("variant") == "noisy":
+        usual, noisy = canonical(dict(known.settings)), canonical(dict(known.noisy.settings))
+        settings = {usual: noisy, noisy: usual}.get(settings, settings)
+    return Version(record.method, settings)
 
 
 def form_of(record: Record) -> str:

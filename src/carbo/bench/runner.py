@@ -29,7 +29,7 @@ def run_one(task: Task, progress: Progress) -> Record:
 
 def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     """The task done on its problem, which must be fresh. The method's seed is the run's number."""
-    chosen = _method(task)
+    chosen = _method(task, problem.noisy)
     strategy = chosen.start(_space(chosen, problem), task.run, task.budget)
     trail = _Trail(problem)
     initial = problem.design(task.run)
@@ -66,9 +66,9 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     )
 
 
-def _method(task: Task) -> Method:
+def _method(task: Task, noisy: bool) -> Method:
     """The task's method, if it is still what it was when the task was made; code on a disk may change meanwhile."""
-    chosen = method(task.method)
+    chosen = method(task.method).where(noisy)
     here = canonical(plain(chosen))
     if here != task.settings:
         raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "

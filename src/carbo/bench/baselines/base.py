@@ -42,6 +42,12 @@ class Method:
     unconstrained_only: bool = False
     design: Callable[[Space, Ints, int], Ints] | None = None
     """(space, the problem's initial rows, run) to the rows that it starts from instead; None: from the problem's."""
+    noisy: Method | None = None
+    """What it is where values are noisy, which its user would know; None: the same."""
+
+    def where(self, noisy: bool) -> Method:
+        """What it is where values are noisy, or where they are not."""
+        return self.noisy if noisy and self.noisy is not None else self
 
     def objection(self, space: Space) -> str:
         """Why it cannot take the space; empty where it can."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -44,6 +45,11 @@ def _method(name: str, title: str, settings: Settings) -> Method:
     return Method(name, title, partial(Carbo, told), recorded(told))
 
 
+def _replicating(make: Callable[[Settings], Method], settings: Settings) -> Method:
+    """The method, which may evaluate a point again where values are noisy, as its users can tell it to."""
+    return dataclasses.replace(make(settings), noisy=make(dataclasses.replace(settings, replicate=True)))
+
+
 def recorded(settings: Settings) -> dict[str, Any]:
     """The settings as records hold them: what is newer than the first records is left out where it changes nothing."""
 
@@ -58,6 +64,7 @@ def recorded(settings: Settings) -> dict[str, Any]:
 def variant(name: str) -> Method:
     """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError when name is none such.
 
+    On noisy problems points may be evaluated again, as by the preset itself, unless "replicate" is among the changes.
     "initial" counts in the laboratory too: of the problem's initial points only the first so many are evaluated; or,
     with "design=spread", as many points that are far from each other.
     """
@@ -65,7 +72,13 @@ def variant(name: str) -> Method:
     changes = text.split("+")
     kept = [change for change in changes if change != SPREAD]
     settings = settings_of(f"{base}:{'+'.join(kept)}" if kept else base)
-    made = _method(name, f"carbo, preset {base} with {', '.join(changes)}", settings)
+    make = partial(_variant, name, f"carbo, preset {base} with {', '.join(changes)}", changes)
+    said = base != DEFAULT_PRESET.name or any(change.startswith("replicate=") for change in changes)
+    return make(settings) if said else _replicating(make, settings)
+
+
+def _variant(name: str, title: str, changes: list[str], settings: Settings) -> Method:
+    made = _method(name, title, settings)
     count = settings.initial if any(change.startswith("initial=") for change in changes) else None
     told: dict[str, Any] = {**made.settings, **({} if count is None else {"initial": count})}
     if SPREAD in changes:
@@ -111,6 +124,6 @@ def _read(text: str) -> Any:
 
 
 PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)
-DEFAULT_PRESET = _method("default", "carbo, preset default", DEFAULT)
+DEFAULT_PRESET = _replicating(partial(_method, "default", "carbo, preset default"), DEFAULT)
 COMBO_GM = _method("combo-gm", "COMBO/GM", dataclasses.replace(PAPER, priors=Priors(beta="gamma")))
 """beta ~ Gamma(1, 3): shape 1, rate 3."""
