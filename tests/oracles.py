@@ -90,13 +90,22 @@ def factor(graph: Graph, scale: Scale, beta: float) -> Floats:
 
 
 def centred_factor(graph: Graph, scale: Scale, beta: float) -> Floats:
-    """The same without its constant mode: (k, k). Decay is counted from the slowest mode, or all would vanish."""
+    """(k, k): (1 + beta L / nu)^-(nu + 1/2) with nu = 5/2 as a correlation matrix, given that the mean is zero.
+
+    What beta adds beyond 250 over the smallest non-zero eigenvalue is left out, as it is in `levelled`.
+    """
     k = graph.size
     if k == 1:
         return np.zeros((1, 1))
     L = laplacian(graph, scale)
-    slowest = float(np.linalg.eigvalsh(L)[1])
-    return unit(np.asarray(expm(-beta * (L - slowest * (np.eye(k) - 1.0 / k)))) - 1.0 / k)
+    eigenvalues = np.linalg.eigvalsh(L)
+    connected = eigenvalues[eigenvalues > 1e-9 * eigenvalues[-1]]
+    beta = min(beta, 250.0 / connected[0]) if connected.size else beta
+    M = np.linalg.matrix_power(np.linalg.inv(np.eye(k) + beta / 2.5 * L), 3)
+    R = M / np.sqrt(np.outer(M.diagonal(), M.diagonal()))
+    mean = np.full((1, k), 1.0 / k)
+    gain = R @ mean.T @ np.linalg.inv(mean @ R @ mean.T)
+    return unit(R - gain @ mean @ R)
 
 
 def product_graph_kernel(space: Sequence[Graph], scale: Scale, beta: Floats) -> Floats:

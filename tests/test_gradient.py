@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Categorical, Integer, Space, gradient, priors
+from carbo import Space, gradient, priors
 from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
 from carbo.graph import Floats, Ints
@@ -347,28 +347,12 @@ def test_tables_between_observed_levels_and_their_changes(kind: str, seed: int, 
     def exact(t: float) -> Floats:
         return oracles.centred_factor(variable.graph, "connectivity", math.exp(t))[at_levels]
 
-    np.testing.assert_allclose(other.z(log_beta), exact(log_beta), rtol=0, atol=1e-9)
+    z, levelled = other.table(log_beta)
+    assert levelled is not None
+    np.testing.assert_allclose(z, exact(log_beta), rtol=0, atol=1e-9)
     one, two, four = ((exact(log_beta + h) - exact(log_beta - h)) / (2.0 * h) for h in (0.02, 0.01, 0.005))
     expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
-    np.testing.assert_allclose(other.change(log_beta), expected, rtol=0, atol=1e-7)
-
-
-def test_a_table_that_has_but_its_slowest_mode_left_does_not_change() -> None:
-    (spectrum,) = Space({"x": Integer(0, 9)}).spectra()
-    other = gradient._other(0, spectrum, np.arange(10))
-    np.testing.assert_array_equal(other.change(5.7), np.zeros((10, 10)))
-
-
-def test_no_beta_is_so_large_that_the_change_is_not_a_number() -> None:
-    # On the way to zero the other modes pass through numbers too small to divide by.
-    W = np.full((6, 6), 0.01)
-    W[:3, :3] = W[3:, 3:] = 1.0
-    np.fill_diagonal(W, 0.0)
-    space = Space({"path": Integer(0, 9), "groups": Categorical(list("abcdef"), graph=W)})
-    for spectrum in space.spectra():
-        other = gradient._other(0, spectrum, np.arange(spectrum.size))
-        for log_beta in np.linspace(-2.0, 5.0, 2_000).tolist():
-            assert np.all(np.isfinite(other.change(log_beta)))
+    np.testing.assert_allclose(levelled.change(other.levels), expected, rtol=0, atol=1e-7)
 
 
 # -- slopes of priors ------------------------------------------------------------------------------------------------

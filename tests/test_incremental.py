@@ -17,9 +17,9 @@ from carbo import ensemble as ens
 from carbo.around import Around
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
-from carbo.graph import Floats, Ints
+from carbo.graph import WIDE, Floats, Ints
 from carbo.incremental import Moves, OfOrders, OfProduct, Plain, moves
-from carbo.kernel import WIDE, Kernel, Scales
+from carbo.kernel import Kernel, Scales
 from carbo.orders import Orders
 from carbo.product import Product
 from carbo.sums import cross, diagonal

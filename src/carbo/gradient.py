@@ -27,8 +27,9 @@ import numpy as np
 from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
-from carbo.graph import Floats, Ints, Spectrum, modes, table
-from carbo.kernel import WIDE, Scales, centred
+from carbo.graph import WIDE, Floats, Ints, Spectrum
+from carbo.kernel import Scales, centred
+from carbo.levelled import Levelled
 from carbo.orders import Orders, inverse
 
 BLOCK = 64
@@ -57,8 +58,6 @@ class Other(NamedTuple):
     spectrum: Spectrum
     levels: Ints
     H: Floats | None
-    U: Floats | None
-    """(l, k - 1) the modes but the constant one at the levels, times sqrt(k); left out where the values k are many."""
 
     def spread(self, a: Floats) -> Floats:
         """What is given between levels (l, l), between observations (n, n)."""
@@ -76,29 +75,13 @@ class Other(NamedTuple):
                 power = power * a if self.H is None else a**s
             yield power
 
-    def z(self, log_beta: float) -> Floats:
-        """Its centred table between the observed levels, (l, l)."""
-        if self.U is None:
-            return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
-        c, _ = self._decay(log_beta)
-        return np.asarray((self.U * (c / c.sum())) @ self.U.T)
-
-    def change(self, log_beta: float) -> Floats:
-        """The derivative of z by log beta."""
-        c, fall = self._decay(log_beta)
-        total, speed = float(c.sum()), float(fall.sum())
-        if self.U is not None:
-            return np.asarray((self.U * ((c * (speed / total) - fall) / total)) @ self.U.T)
-        if speed < 1e-150:  # beside c, which sums to one or more: nothing, and its table would be 0/0
-            return np.zeros((len(self.levels), len(self.levels)))
-        away = table(self.spectrum, np.append(0.0, fall)).at(self.levels[:, None], self.levels)
-        return np.asarray((self.z(log_beta) - away) * (speed / total))
-
-    def _decay(self, log_beta: float) -> tuple[Floats, Floats]:
-        """(k - 1,) each: what is left of the modes, counted from the slowest, and minus its derivative."""
-        x = math.exp(log_beta) * (self.spectrum.lam[1:] - self.spectrum.lam[1:].min())
-        c = np.exp(-x)
-        return c, x * c
+    def table(self, log_beta: float) -> tuple[Floats, Levelled | None]:
+        """Its centred table z between the observed levels, (l, l), and what knows how it changes, if it does."""
+        between = self.levels[:, None], self.levels
+        if self.spectrum.kind == "complete":
+            return centred(self.spectrum, log_beta).at(*between), None
+        levelled = Levelled(self.spectrum, log_beta)
+        return levelled.table.at(*between), levelled
 
 
 class Likelihood:
@@ -124,7 +107,8 @@ class Likelihood:
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
-        tables = [r[o.variable] * o.z(scales.log_beta[o.variable]) for o in self._others]
+        others = [o.table(scales.log_beta[o.variable]) for o in self._others]
+        tables = [r[o.variable] * z for o, (z, _) in zip(self._others, others, strict=True)]
         e = self._polynomials(self._power_sums(r, tables))
         norms = self._kernel.norms(r)
         c = np.exp(log_w) * inverse(norms)
@@ -142,12 +126,12 @@ class Likelihood:
         log_relevance = of_norms(r, norms, c * totals[1:])
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
-        for other, a in zip(self._others, tables, strict=True):
+        for other, a, (_, levelled) in zip(self._others, tables, others, strict=True):
             i = other.variable
             by = by_one(c, a, [other.gathered(G) for G in weighted])
             log_relevance[i] += np.vdot(by, a)
-            if other.spectrum.kind != "complete":
-                log_beta[i] = r[i] * np.vdot(by, other.change(scales.log_beta[i]))
+            if levelled is not None:
+                log_beta[i] = r[i] * np.vdot(by, levelled.change(other.levels))
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
@@ -254,6 +238,5 @@ def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:
 def _other(i: int, s: Spectrum, x: Ints) -> Other:
     levels, at = np.unique(x, return_inverse=True)
     if len(levels) > WIDE or s.kind == "complete":
-        return Other(i, s, x, None, None)
-    U = modes(s)[levels, 1:] * math.sqrt(s.size) if s.size <= WIDE else None
-    return Other(i, s, levels, np.eye(len(levels))[at], U)
+        return Other(i, s, x, None)
+    return Other(i, s, levels, np.eye(len(levels))[at])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,8 @@ Ints = NDArray[np.intp]
 Kind = Literal["complete", "path", "cycle", "weighted"]
 Scale = Literal["connectivity", "published"]
 
+WIDE = 64
+"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows."""
 PAIR_EIGENVALUE = 2.0
 """The non-zero eigenvalue of a single edge: what every graph's connectivity is scaled to."""
 
@@ -156,6 +159,23 @@ class Spectrum:
     def size(self) -> int:
         return len(self.lam)
 
+    @cached_property
+    def modes(self) -> Floats:
+        """U: (k, k) orthonormal eigenvectors in the order of `lam`, a column each, the constant one first."""
+        k = self.size
+        if self.vectors is not None:
+            return self.vectors
+        if self.kind == "complete":
+            return np.asarray(np.linalg.qr(np.append(np.ones((k, 1)), np.eye(k)[:, 1:], axis=1))[0])
+        at, j = np.arange(k)[:, None], np.arange(k)
+        if self.kind == "path":
+            U = np.cos(np.pi * j * (at + 0.5) / k)
+        else:  # a cosine and a sine of each frequency, a lone cosine at the end where k is even
+            angle = 2 * np.pi * ((j + 1) // 2) * at / k
+            U = np.where(j % 2 == 0, np.sin(angle), np.cos(angle))
+            U[:, 0] = 1.0
+        return np.asarray(U / np.linalg.norm(U, axis=0))
+
 
 def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
     """The graph's spectrum. O(k) for complete graphs, paths and cycles; one `eigh` otherwise.
@@ -182,23 +202,6 @@ def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
     return Spectrum(graph.kind, lam, vectors)
 
 
-def modes(s: Spectrum) -> Floats:
-    """(k, k) orthonormal eigenvectors in the order of `lam`, a column each, the constant one first."""
-    k = s.size
-    if s.vectors is not None:
-        return s.vectors
-    if s.kind == "complete":
-        return np.asarray(np.linalg.qr(np.append(np.ones((k, 1)), np.eye(k)[:, 1:], axis=1))[0])
-    at, j = np.arange(k)[:, None], np.arange(k)
-    if s.kind == "path":
-        U = np.cos(np.pi * j * (at + 0.5) / k)
-    else:  # a cosine and a sine of each frequency, a lone cosine at the end where k is even
-        angle = 2 * np.pi * ((j + 1) // 2) * at / k
-        U = np.where(j % 2 == 0, np.sin(angle), np.cos(angle))
-        U[:, 0] = 1.0
-    return np.asarray(U / np.linalg.norm(U, axis=0))
-
-
 def _decompose(L: Floats) -> tuple[Floats, Floats]:
     """Eigenpairs with the constant vector first, even where a disconnected graph repeats the eigenvalue 0."""
     k = len(L)
@@ -214,15 +217,31 @@ class Table:
     """M = k * sum_j c_j u_j u_j^T / sum_j c_j, of mean diagonal one, evaluated where it is asked for.
 
     complete: values = (diagonal, off-diagonal); path, cycle: values[r] at distance r (Toeplitz, for a path
-    plus Hankel); weighted: values (k, k).
+    plus Hankel); weighted: values (k, k). With scale s and offset v, both (k,), it is M s s' - v v' instead.
     """
 
     kind: Kind
     size: int
     values: Floats
+    scale: Floats | None = None
+    offset: Floats | None = None
 
     def at(self, a: Ints, b: Ints) -> Floats:
         """M[a, b], broadcast over the integer arrays a and b."""
+        plain = self._plain(a, b)
+        if self.scale is None or self.offset is None:
+            return plain
+        return np.asarray(plain * (self.scale[a] * self.scale[b]) - self.offset[a] * self.offset[b])
+
+    def times(self, x: Floats) -> Floats:
+        """M x (k,), of a table without scale and offset that is not complete."""
+        if self.kind == "weighted":
+            return np.asarray(self.values @ x)
+        mirrored = np.append(x, x[::-1]) if self.kind == "path" else x
+        folded = np.fft.rfft(self.values) * np.fft.rfft(mirrored)
+        return np.asarray(np.fft.irfft(folded, len(self.values))[: self.size])
+
+    def _plain(self, a: Ints, b: Ints) -> Floats:
         if self.kind == "complete":
             return np.asarray(np.where(a == b, self.values[0], self.values[1]))
         if self.kind == "path":

@@ -5,7 +5,8 @@ Notation
     m_i         values of variable i; x_i, x'_i two of them
     T_i         diffusion table of variable i at beta_i, normalised: T_i = m_i sum_j c_j u_j u_j' / sum_j c_j,
                 c_j = exp(-beta_i lambda_j) (paper eq. 5, supplement's remark on Psi)
-    z_i         the same without the constant mode (j > 0), again of mean diagonal one: the centred table
+    z_i         the centred table, whose rows sum to zero, again of mean diagonal one: on a complete graph T_i without
+                its constant mode; on others see `levelled`
     r_i         relevance of variable i, >= 0
     e_q         elementary symmetric polynomial of order q in the d numbers r_i z_i(x_i, x'_i)
     p_s         power sum of order s of the same numbers
@@ -28,9 +29,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from carbo.graph import Floats, Ints, Spectrum, Table, table
-
-WIDE = 64
-"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows."""
+from carbo.levelled import Levelled
 
 
 class Scales(NamedTuple):
@@ -123,12 +122,10 @@ def diffusion(s: Spectrum, log_beta: float) -> Table:
 
 
 def centred(s: Spectrum, log_beta: float) -> Table:
-    """z_i. The decay is counted from the slowest mode, so that a large beta leaves that mode and not zero."""
-    if s.size == 1:
-        return Table("complete", 1, np.zeros(2))
-    c = np.exp(-math.exp(log_beta) * (s.lam - s.lam[1:].min()))
-    c[0] = 0.0
-    return table(s, c)
+    """z_i. On a complete graph it does not depend on beta."""
+    if s.kind == "complete" or s.size == 1:
+        return Table("complete", s.size, np.array([1.0, -1.0 / (s.size - 1)] if s.size > 1 else [0.0, 0.0]))
+    return Levelled(s, log_beta).table
 
 
 def square(t: Table, x: Ints) -> Floats:

@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from carbo.graph import Floats, Ints, Spectrum, Table
-from carbo.kernel import WIDE, Coordinate, Curve, Scales, Split, centred, square
+from carbo.graph import WIDE, Floats, Ints, Spectrum, Table
+from carbo.kernel import Coordinate, Curve, Scales, Split, centred, square
 
 
 @dataclass(frozen=True, eq=False)

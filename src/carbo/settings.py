@@ -25,7 +25,7 @@ Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-ann
 
 HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
-STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal")
+STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal", beta_mean=-2.0, beta_sd=1.5)
 """The default preset's priors."""
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carbo.graph import Floats, Ints
-from carbo.kernel import WIDE, Kernel, Scales
+from carbo.graph import WIDE, Floats, Ints
+from carbo.kernel import Kernel, Scales
 
 if TYPE_CHECKING:
     from scipy import sparse
