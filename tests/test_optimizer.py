@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import json
 import math
 import os
@@ -355,6 +356,20 @@ def test_failed_points_are_not_replicated(preset: str, exhaustive: int) -> None:
     asked = run(opt, lambda p: None if p["x0"] else smooth(p), 12)
     failed = [key(p) for p in asked if p["x0"]]
     assert len(failed) == len(set(failed))
+
+
+@both_presets
+def test_at_most_every_other_suggestion_is_a_replicate_while_others_are_left(preset: str) -> None:
+    # Nothing beats the best of the first points, and noise is all there is besides: a model sees no reason to move on.
+    rng = np.random.default_rng(3)
+    opt = cheap(binary(6), preset, replicate=True, initial=4)
+    asked = [key(p) for p in run(opt, lambda p: 10.0 * sum(p.values()) + float(rng.normal()), 40)]
+    repeats = [p in asked[:i] for i, p in enumerate(asked)]
+    assert any(repeats)
+    assert not any(now and before for before, now in itertools.pairwise(repeats))
+    opt.ask()
+    batch = [key(p) for p in opt.ask(3)]
+    assert sum(p in asked for p in batch) <= 1
 
 
 def test_replicate_may_be_set_in_the_settings_and_overridden() -> None:
@@ -966,6 +981,7 @@ def test_an_optimiser_with_the_users_own_acquisition_can_be_saved_and_restored_w
 # ---------------------------------------------------------------- seeds
 
 TRANSCRIPT = """
+import itertools
 import json, sys, zlib
 import carbo
 

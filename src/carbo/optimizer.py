@@ -10,6 +10,7 @@ import copy
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -141,10 +142,10 @@ class Optimizer:
                 if (queued := self._next_queued()) is not None:
                     row = queued
                 elif len(self._rows) + len(self._pending) < self.settings.initial or not self._succeeded.any():
-                    row = unseen(self._rng, self.space, self._excluded())
+                    row = self._permitted(partial(unseen, self._rng, self.space))
                 else:
                     asker = asker or self._asker()
-                    row = asker.next()
+                    row = self._permitted(asker.next)
             except SpaceExhausted:
                 if not rows:
                     raise
@@ -152,6 +153,15 @@ class Optimizer:
             self._pending[row_key(row)] = row
             rows.append(row)
         return rows
+
+    def _permitted(self, name: Callable[[set[bytes]], Ints]) -> Ints:
+        """The row that `name` gives when told what is excluded; a replicate, if these are wanted, where no other is left."""
+        try:
+            return name(self._excluded())
+        except SpaceExhausted:
+            if not self.settings.replicate:
+                raise
+            return name(self._excluded(again=True))
 
     def _next_queued(self) -> Ints | None:
         """The next initial point that is not excluded by now."""
@@ -214,11 +224,22 @@ class Optimizer:
     def _succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.isfinite(np.array(self._values, dtype=np.float64))
 
-    def _excluded(self) -> set[bytes]:
-        """Rows not to suggest: pending, failed, and evaluated unless replicates are wanted."""
-        seen = {row_key(r) for r, ok in zip(self._rows, self._succeeded, strict=True)
-                if not (ok and self.settings.replicate)}  # fmt: skip
+    def _excluded(self, again: bool | None = None) -> set[bytes]:
+        """Rows not to suggest: pending, failed, and evaluated, unless these may be evaluated again.
+
+        With `replicate` they may every other time: a model that expects nothing better elsewhere would do nothing else.
+        """
+        keys = [row_key(row) for row in self._rows]
+        if again is None:
+            again = self.settings.replicate and not self._repeating(keys)
+        seen = {key for key, ok in zip(keys, self._succeeded, strict=True) if not (ok and again)}
         return seen | self._pending.keys()
+
+    def _repeating(self, keys: list[bytes]) -> bool:
+        """Whether a point is being evaluated again, or where none is under way, the last one was."""
+        if self._pending:
+            return not self._pending.keys().isdisjoint(keys)
+        return bool(keys) and keys[-1] in keys[:-1]
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
@@ -341,16 +362,16 @@ class _Asker:
         self._incumbent, self._vain = data.X[best], len(data.y) - 1 - best
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
-    def next(self) -> Ints:
-        return propose(self._owner._rng, self.question())
+    def next(self, excluded: set[bytes]) -> Ints:
+        return propose(self._owner._rng, self.question(excluded))
 
-    def question(self) -> Question:
+    def question(self, excluded: set[bytes]) -> Question:
         """What the next row is to answer."""
         owner = self._owner
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        return Question(owner.space, owner.settings, model, owner._excluded(), self._incumbent, self._penalty,
+        return Question(owner.space, owner.settings, model, excluded, self._incumbent, self._penalty,
                         self._stuck())  # fmt: skip
 
     def _stuck(self) -> bool:

@@ -61,7 +61,7 @@ class Settings:
                     something wrong would never look there. 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
-    replicate       may a point be suggested again? For noisy functions
+    replicate       may a point be suggested again, every other time at most? For noisy functions
     threads         of the linear algebra; None: one, or from 600 observations on as many as the library takes
     """
 

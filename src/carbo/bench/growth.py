@@ -108,7 +108,7 @@ def _warm(optimizer: Optimizer) -> dict[str, float]:
     begin = time.process_time()
     asker = optimizer._asker()
     middle = time.process_time()
-    asker.next()
+    asker.next(optimizer._excluded())
     end = time.process_time()
     return {"model": middle - begin, "search": end - middle, "total": end - begin}
 

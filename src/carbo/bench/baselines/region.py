@@ -59,7 +59,7 @@ class TrustRegion(Carbo):
         optimizer, self._proposed = self._optimizer, None
         if self._since == len(self._values):
             return suggest.unseen(self._rng, self._space, optimizer._excluded())
-        asked = optimizer._asker().question()
+        asked = optimizer._asker().question(optimizer._excluded())
         centre = self._rows[self._since + int(np.argmin(self._values[self._since :]))]
         radius = int(self._radius)
         settings = dataclasses.replace(asked.settings, spray_distance=radius)
