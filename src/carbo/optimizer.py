@@ -155,7 +155,7 @@ class Optimizer:
         return rows
 
     def _permitted(self, name: Callable[[set[bytes]], Ints]) -> Ints:
-        """The row that `name` gives when told what is excluded; a replicate, if these are wanted, where no other is left."""
+        """The row that `name` gives, told what is excluded; a replicate, if these are wanted, where no other is left."""
         try:
             return name(self._excluded())
         except SpaceExhausted:
