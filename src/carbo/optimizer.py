@@ -155,7 +155,7 @@ class Optimizer:
         return rows
 
     def _permitted(self, name: Callable[[set[bytes]], Ints]) -> Ints:
-        """The row that `name` gives, told what is excluded; a replicate, if these are wanted, where no other is left."""
+        """What `name` gives, told what is excluded; where no other row is left, a replicate, if these are wanted."""
         try:
             return name(self._excluded())
         except SpaceExhausted:
