@@ -367,9 +367,52 @@ def test_at_most_every_other_suggestion_is_a_replicate_while_others_are_left(pre
     repeats = [p in asked[:i] for i, p in enumerate(asked)]
     assert any(repeats)
     assert not any(now and before for before, now in itertools.pairwise(repeats))
-    opt.ask()
-    batch = [key(p) for p in opt.ask(3)]
-    assert sum(p in asked for p in batch) <= 1
+
+
+def test_where_rows_are_but_a_part_of_the_points_they_repeat_freely() -> None:
+    # So the Optuna sampler asks where parameters outside its space tell trials apart.
+    rng = np.random.default_rng(3)
+    opt = cheap(binary(6), "default", replicate=True, initial=4)
+    opt.repeats_freely = True
+    asked = [key(p) for p in run(opt, lambda p: 10.0 * sum(p.values()) + float(rng.normal()), 40)]
+    repeats = [p in asked[:i] for i, p in enumerate(asked)]
+    assert any(now and before for before, now in itertools.pairwise(repeats))
+
+
+@both_presets
+def test_replicates_are_counted_by_suggestions_whatever_is_under_way_or_told(preset: str) -> None:
+    rng = np.random.default_rng(3)
+    opt = cheap(binary(6), preset, replicate=True, initial=4)
+    told, repeats = set(), []
+    opt.ask()  # a slow worker holds on to this one
+    for _ in range(24):
+        (point,) = opt.ask(1)
+        repeats.append(key(point) in told)
+        told.add(key(point))
+        opt.tell([point, point], (10.0 * sum(point.values()) + rng.normal(size=2)).tolist())  # two values each
+    assert any(repeats)
+    assert not any(now and before for before, now in itertools.pairwise(repeats))
+    batch = [key(p) in told for p in opt.ask(4)]
+    assert not any(now and before for before, now in itertools.pairwise([repeats[-1], *batch]))
+
+
+def test_a_restored_optimizer_knows_whether_it_repeated_a_point() -> None:
+    rng = np.random.default_rng(3)
+    opt = cheap(binary(6), "default", replicate=True, initial=4)
+    for _ in range(20):
+        restored = Optimizer.from_state(binary(6), json.loads(json.dumps(opt.state())))
+        point = opt.ask()
+        assert restored.ask() == point
+        opt.tell(point, 10.0 * sum(point.values()) + float(rng.normal()))
+
+
+def test_initial_points_may_be_given_several_times() -> None:
+    point = {f"x{i}": 0 for i in range(3)}
+    opt = Optimizer(binary(3), seed=0, initial=[point] * 3, replicate=True)
+    for _ in range(3):
+        asked = opt.ask()
+        assert asked == point
+        opt.tell(asked, 1.0)
 
 
 def test_replicate_may_be_set_in_the_settings_and_overridden() -> None:
@@ -981,7 +1024,6 @@ def test_an_optimiser_with_the_users_own_acquisition_can_be_saved_and_restored_w
 # ---------------------------------------------------------------- seeds
 
 TRANSCRIPT = """
-import itertools
 import json, sys, zlib
 import carbo
 

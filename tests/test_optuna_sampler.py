@@ -434,6 +434,7 @@ def test_a_branch_that_only_fails_is_learned_at_the_worst_value_and_not_ruled_ou
     assert [p["y"] for p in params[3:]] == [3, 5, 4]
     assert values.tolist() == [5.0, 5.0, 5.0, 3.0, 5.0, 4.0]
     assert engine.settings.replicate
+    assert engine.repeats_freely
 
 
 def test_failures_of_a_branch_that_also_succeeds_take_the_worst_value() -> None:

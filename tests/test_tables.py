@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from carbo import cli
-from carbo.bench import effort, formats, paper, rankings, results_page, tables, verdicts
+from carbo.bench import areas, effort, formats, paper, rankings, results_page, tables, verdicts
 from carbo.bench import statistics as st
 from carbo.bench.baselines import METHODS
 from carbo.bench.formats import Cell, Row, Table
 from carbo.bench.problems import PROBLEMS
 from carbo.bench.record import Record, line, read
-from carbo.bench.results import FORMS, ORIGINAL, RELOCATED, Case, Results, Selection, arrange, paper_optima
+from carbo.bench.results import FORMS, ORIGINAL, RELOCATED, Case, Results, Selection, arrange, optimum, paper_optima
 from carbo.errors import DataError
 from tests.records import falling, record
 
@@ -146,6 +146,35 @@ def test_the_best_possible_means_over_the_papers_runs(problem: str, mean: float)
     assert sum(optima) / len(optima) == pytest.approx(mean, abs=1e-6)
 
 
+# --- what is left
+
+
+def test_what_is_left_is_the_mean_share_of_the_initial_distance() -> None:
+    least = optimum(record("branin"))
+    assert least is not None
+    # two initial points, the better one 8 above the best possible; then 4, 4, 2 and 0 are left
+    one = record("branin", "default", 1, [least + 9, least + 8, least + 4, least + 5, least + 2, least])
+    assert areas.area(one) == pytest.approx((0.5 + 0.5 + 0.25 + 0.0) / 4)
+    assert areas.area(record("branin", "default", 1, [least, least, least])) is None  # there from the beginning
+    assert areas.area(record("pest-control", "default", 1, [3.0, 2.0, 1.0])) is None  # the best possible is not known
+    assert areas.area(record("branin", "default", 1, [3.0, 2.0])) is None  # nothing but initial points
+
+
+def test_areas_are_compared_on_shared_runs_alone() -> None:
+    least = optimum(record("branin"))
+    assert least is not None
+
+    def run(method: str, number: int, later: float) -> Record:
+        return record("branin", method, number, [least + 2.0, least + 2.0, *[least + later] * 98])
+
+    shown = arrange([run("default", 1, 1.0), run("default", 2, 0.0), run("random", 1, 2.0), run("random", 9, 0.0)])
+    found = areas.areas(shown, ORIGINAL)
+    for column in ("all", "branin"):
+        assert cell(found, "carbo, preset default", column).text == "0.2500 ± 0.2500 (2)"
+        assert cell(found, "Random search", column).text == "+0.5000 (1)"
+    assert not areas.areas(arrange([run("random", 1, 2.0)]), ORIGINAL).rows
+
+
 # --- sorting the records
 
 
@@ -176,6 +205,18 @@ def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None
     assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
     assert shown.ends("pest-control", ORIGINAL, version) == {Case(1, None): 12.0}
     assert shown.older == {"default": 2}
+
+
+def test_a_variants_settings_for_noisy_values_belong_to_it_too_whatever_the_preset_is_by_now() -> None:
+    old = {"replicate": False, "x": 1}  # no settings of today's
+    records = [
+        *branin("default:patience=0", {1: 4.0}, settings=old),
+        record("pest-control", "default:patience=0", 1, falling(12.0, 320), settings={**old, "replicate": True}),
+        *branin("paper", {1: 4.0}, settings=old),
+        record("pest-control", "paper", 1, falling(12.0, 320), settings={**old, "replicate": True}),
+    ]
+    assert [version.method for version in arrange(records, Selection(all_versions=True)).versions] == [
+        "paper", "paper", "default:patience=0"]  # fmt: skip
 
 
 def test_three_versions_of_one_revision_have_three_labels() -> None:

@@ -77,11 +77,10 @@ class Other(NamedTuple):
 
     def table(self, log_beta: float) -> tuple[Floats, Levelled | None]:
         """Its centred table z between the observed levels, (l, l), and what knows how it changes, if it does."""
-        between = self.levels[:, None], self.levels
         if self.spectrum.kind == "complete":
-            return centred(self.spectrum, log_beta).at(*between), None
+            return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels), None
         levelled = Levelled(self.spectrum, log_beta)
-        return levelled.table.at(*between), levelled
+        return levelled.at(self.levels), levelled
 
 
 class Likelihood:

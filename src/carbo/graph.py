@@ -29,7 +29,8 @@ Kind = Literal["complete", "path", "cycle", "weighted"]
 Scale = Literal["connectivity", "published"]
 
 WIDE = 64
-"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows."""
+"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows, and a path or
+cycle of so many by its closed form instead of its modes."""
 PAIR_EIGENVALUE = 2.0
 """The non-zero eigenvalue of a single edge: what every graph's connectivity is scaled to."""
 
@@ -146,9 +147,9 @@ def laplacian(graph: Graph) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues (ascending, scaled) of one variable's graph, and a way to sum its modes.
+    """Eigenvalues (ascending, scaled) of one variable's graph, and its modes.
 
-    `vectors` is given for kind "weighted" alone; the other kinds sum their modes in closed form.
+    `vectors` is given for kind "weighted" alone; the other kinds know theirs, and sums of them in closed form.
     """
 
     kind: Kind

@@ -28,7 +28,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from carbo.graph import Floats, Ints, Spectrum, Table, table
+from carbo.graph import WIDE, Floats, Ints, Spectrum, Table, table
 from carbo.levelled import Levelled
 
 
@@ -125,9 +125,9 @@ def centred(s: Spectrum, log_beta: float) -> Table:
     """z_i. On a complete graph it does not depend on beta."""
     if s.kind == "complete" or s.size == 1:
         return Table("complete", s.size, np.array([1.0, -1.0 / (s.size - 1)] if s.size > 1 else [0.0, 0.0]))
-    return Levelled(s, log_beta).table
+    return Levelled(s, log_beta).table()
 
 
 def square(t: Table, x: Ints) -> Floats:
     """M[x, x'] for all pairs of observed values x (n,): (n, n)."""
-    return np.asarray(t.columns(x)[x])
+    return np.asarray(t.columns(x)[x]) if t.size <= WIDE else t.at(x[:, None], x)

@@ -17,7 +17,6 @@ Notation (k, lam, U as in `graph`)
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +24,8 @@ from carbo.graph import WIDE, Floats, Ints, Spectrum, Table, table
 
 NU = 2.5
 LARGEST = 250.0
-"""Of beta times the smallest non-zero eigenvalue: beyond it z is that mode's alone, to five digits, and stays so."""
+"""Of beta times the smallest non-zero eigenvalue. Beyond, R - v v' would lose its digits: z is close to its limit, and
+stays as it is. Priors of beta end before, where graphs are scaled by their connectivity."""
 
 
 class Levelled:
@@ -38,7 +38,7 @@ class Levelled:
         self._spectrum, self._moves = s, beta < most
         self._x = min(beta, most) / NU * s.lam
         self._c = (1.0 + self._x) ** -(NU + 0.5)
-        self._T = _table(s, self._c)
+        self._T = _sum(s, self._c)
         self._square = 1.0 / self._T.diagonal()
         self._s = np.sqrt(self._square)
         self._Ts = self._T.times(self._s)
@@ -47,36 +47,81 @@ class Levelled:
         self._v = u / math.sqrt(self._total)
         self._m = 1.0 - float(self._v @ self._v) / s.size
 
-    @cached_property
     def table(self) -> Table:
-        T, s, v, m = self._T, self._s, self._v, self._m
-        if T.kind == "weighted":
-            return Table(T.kind, T.size, (T.values * (s[:, None] * s) - v[:, None] * v) / m)
-        return Table(T.kind, T.size, T.values / m, s, v / math.sqrt(m))
+        """z, wherever it is asked for."""
+        return self._T.table(self._s, self._v / math.sqrt(self._m), self._m)
+
+    def at(self, levels: Ints) -> Floats:
+        """z between levels (l,): (l, l)."""
+        return self._z(self._T.at(levels), levels)
+
+    def _z(self, T: Floats, levels: Ints) -> Floats:
+        s, v = self._s[levels], self._v[levels]
+        return np.asarray((T * (s[:, None] * s) - v[:, None] * v) / self._m)
 
     def change(self, levels: Ints) -> Floats:
         """dz between levels (l,): (l, l)."""
-        fall = (NU + 0.5) * self._x / (1.0 + self._x) * self._c
-        if not self._moves or fall.sum() < 1e-150:  # beside c, of which one is 1: nothing, and its table would be 0/0
+        if not self._moves:
             return np.zeros((len(levels), len(levels)))
-        D = _table(self._spectrum, fall)  # of mean diagonal one, as T is: dT = -share D
-        share = float(fall.sum() / self._c.sum())
         s, v = self._s, self._v
-        ds = 0.5 * share * D.diagonal() * s * self._square
-        du = ds * self._Ts + s * (self._T.times(ds) - share * D.times(s))
+        D = _sum(self._spectrum, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c)
+        ds = -0.5 * D.diagonal() * s * self._square
+        du = ds * self._Ts + s * (self._T.times(ds) + D.times(s))
         dv = du / math.sqrt(self._total) - v * (0.5 * float(du.sum()) / self._total)
         dm = -2.0 * float(v @ dv) / len(v)
-        pairs = levels[:, None], levels
         s, v, ds, dv = s[levels], v[levels], ds[levels], dv[levels]
-        changed = self._T.at(*pairs) * (ds[:, None] * s) - dv[:, None] * v
-        changed += changed.T
-        changed -= D.at(*pairs) * ((share * s)[:, None] * s)
-        changed /= self._m
-        return np.asarray(changed - self.table.at(*pairs) * (dm / self._m))
+        T = self._T.at(levels)
+        half = T * (ds[:, None] * s) - dv[:, None] * v
+        whole = half + half.T + D.at(levels) * (s[:, None] * s)
+        return np.asarray((whole - self._z(T, levels) * dm) / self._m)
 
 
-def _table(s: Spectrum, c: Floats) -> Table:
-    """sum_j c_j u_j u_j', scaled to mean diagonal one; whole where the values are few."""
-    if s.size > WIDE:
-        return table(s, c)
-    return Table("weighted", s.size, (s.modes * (c * (s.size / float(c.sum())))) @ s.modes.T)
+def _sum(s: Spectrum, c: Floats) -> _Few | _Many:
+    return _Few(s, c) if s.size <= WIDE or s.kind == "weighted" else _Many(s, c)
+
+
+class _Few:
+    """sum_j c_j u_j u_j', where all c have one sign, by the modes themselves."""
+
+    def __init__(self, s: Spectrum, c: Floats) -> None:
+        self._U, self._c = s.modes, c
+
+    def diagonal(self) -> Floats:
+        return np.asarray(self._U**2 @ self._c)
+
+    def times(self, x: Floats) -> Floats:
+        return np.asarray(self._U @ (self._c * (x @ self._U)))
+
+    def at(self, levels: Ints) -> Floats:
+        """Between levels (l,): (l, l)."""
+        V = self._U[levels] * np.sqrt(np.abs(self._c))
+        return np.asarray(V @ V.T if self._c[0] > 0 else -(V @ V.T))  # symmetric to the last digit, being a square
+
+    def table(self, scale: Floats, offset: Floats, m: float) -> Table:
+        """The sum times scale scale' / m, less offset offset'."""
+        V = self._U * scale[:, None] * np.sqrt(self._c / m)
+        return Table("weighted", len(V), V @ V.T - offset[:, None] * offset)
+
+
+class _Many:
+    """The same by the closed forms of paths and cycles, whose modes would fill a matrix."""
+
+    def __init__(self, s: Spectrum, c: Floats) -> None:
+        total = float(c.sum())
+        values = np.zeros(2 * s.size if s.kind == "path" else s.size)
+        if abs(total) > 1e-150:  # else nothing beside T, whose c hold 1; and a table of mean diagonal one would be 0/0
+            values = table(s, c).values * (total / s.size)
+        self._table = Table(s.kind, s.size, values)
+
+    def diagonal(self) -> Floats:
+        return self._table.diagonal()
+
+    def times(self, x: Floats) -> Floats:
+        return self._table.times(x)
+
+    def at(self, levels: Ints) -> Floats:
+        return self._table.at(levels[:, None], levels)
+
+    def table(self, scale: Floats, offset: Floats, m: float) -> Table:
+        t = self._table
+        return Table(t.kind, t.size, t.values / m, scale, offset)

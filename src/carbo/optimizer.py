@@ -31,7 +31,7 @@ from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 from carbo.values import Scale
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 
 class Best(NamedTuple):
@@ -49,7 +49,7 @@ class Optimizer:
     preset      "default" (the best we know) or "paper" (COMBO as published)
     settings    a whole `Settings`, or a mapping of some of its fields to change in the preset
     initial     points to suggest first; random ones follow until `settings.initial` points are out
-    replicate   may an evaluated point be suggested again? Overrides the setting
+    replicate   may an evaluated point be suggested again, every other time at most? Overrides the setting
     """
 
     def __init__(
@@ -70,6 +70,8 @@ class Optimizer:
         self._rows: list[Ints] = []
         self._values: list[float] = []
         self._pending: dict[bytes, Ints] = {}
+        self._repeated = False  # whether the last point suggested had been evaluated before
+        self.repeats_freely = False  # with `replicate`: any number of times running, not every other time at most
         self._queue = self._initial(initial)
         self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
         self._beliefs = Beliefs(space, self.settings)
@@ -126,12 +128,12 @@ class Optimizer:
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
     def _suggest(self, n: int) -> list[Ints]:
-        pending, queue = dict(self._pending), list(self._queue)
+        pending, queue, repeated = dict(self._pending), list(self._queue), self._repeated
         try:
             with limited(len(self._rows), self.settings.threads):
                 return self._suggest_rows(n)
         except BaseException:
-            self._pending, self._queue = pending, queue
+            self._pending, self._queue, self._repeated = pending, queue, repeated
             raise
 
     def _suggest_rows(self, n: int) -> list[Ints]:
@@ -150,6 +152,7 @@ class Optimizer:
                 if not rows:
                     raise
                 break
+            self._repeated = self.settings.replicate and row_key(row) in set(map(row_key, self._rows))
             self._pending[row_key(row)] = row
             rows.append(row)
         return rows
@@ -167,7 +170,7 @@ class Optimizer:
         """The next initial point that is not excluded by now."""
         while self._queue:
             row = self._queue.pop(0)
-            if row_key(row) not in self._excluded():
+            if row_key(row) not in self._excluded(again=self.settings.replicate):
                 return row
         return None
 
@@ -229,17 +232,10 @@ class Optimizer:
 
         With `replicate` they may every other time: a model that expects nothing better elsewhere would do nothing else.
         """
-        keys = [row_key(row) for row in self._rows]
         if again is None:
-            again = self.settings.replicate and not self._repeating(keys)
-        seen = {key for key, ok in zip(keys, self._succeeded, strict=True) if not (ok and again)}
-        return seen | self._pending.keys()
-
-    def _repeating(self, keys: list[bytes]) -> bool:
-        """Whether a point is being evaluated again, or where none is under way, the last one was."""
-        if self._pending:
-            return not self._pending.keys().isdisjoint(keys)
-        return bool(keys) and keys[-1] in keys[:-1]
+            again = self.settings.replicate and (self.repeats_freely or not self._repeated)
+        told = zip(self._rows, self._succeeded, strict=True)
+        return {row_key(row) for row, ok in told if not (ok and again)} | self._pending.keys()
 
     def _asker(self) -> _Asker:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
@@ -319,6 +315,7 @@ class Optimizer:
             "values": [v if math.isfinite(v) else None for v in self._values],
             "pending": [row.tolist() for row in self._pending.values()],
             "queue": [row.tolist() for row in self._queue],
+            "repeated": self._repeated,
             **saved(self._beliefs),
         }
 
@@ -345,6 +342,7 @@ class Optimizer:
                 raise ValueError(f"{len(restored._rows)} rows and {len(restored._values)} values")
             restored._pending = {row_key(r): r for r in rows_from(space, state["pending"])}
             restored._queue = rows_from(space, state["queue"])
+            restored._repeated = bool(state["repeated"])
             restore(restored._beliefs, state)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(

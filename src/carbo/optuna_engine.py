@@ -33,6 +33,7 @@ class Engine:
         self.columns, self.space, self.exclusive = dict(columns), space, exclusive
         self.key = space.fingerprint()[:12]
         self._optimizer = Optimizer(space, settings=settings, replicate=None if exclusive else True)
+        self._optimizer.repeats_freely = not exclusive
         self._rows: dict[int, Ints | None] = {}  # of finished trials, by number
         self.numbers: list[int] = []
         """Of the trials whose values are loaded, in that order."""

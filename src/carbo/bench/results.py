@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from carbo.bench.baselines import METHODS
+from carbo.bench.baselines import METHODS, method
 from carbo.bench.paper import BLOCKS, COLUMNS, Block, Column
 from carbo.bench.problems import PROBLEMS, problem
 from carbo.bench.problems.maxsat import BUDGET as MAXSAT_BUDGET
@@ -139,15 +139,31 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
 
 
 def version_of(record: Record) -> Version:
-    """The version that a record belongs to. Where a method has settings of its own for noisy values, these belong to
-    its version as it is elsewhere; and the latter's, used on noisy values all the same, to one of their own.
+    """The version that a record belongs to.
+
+    Where a method may evaluate points again on noisy problems alone, its records of these say so, and belong to the
+    version whose others do not; one that might not, to a version of its own.
     """
-    settings = canonical(record.settings)
-    known = METHODS.get(record.method)
-    if known is not None and known.noisy is not None and record.instance.get("variant") == "noisy":
-        usual, noisy = canonical(dict(known.settings)), canonical(dict(known.noisy.settings))
-        settings = {usual: noisy, noisy: usual}.get(settings, settings)
-    return Version(record.method, settings)
+    settings = record.settings
+    if "replicate" in settings and _replicates(record.method) and _noisy(record.problem):
+        settings = {**settings, "replicate": not settings["replicate"]}
+    return Version(record.method, canonical(settings))
+
+
+@cache
+def _replicates(name: str) -> bool:
+    try:
+        return method(name).noisy is not None
+    except CarboError:
+        return False
+
+
+@cache
+def _noisy(name: str) -> bool:
+    try:
+        return problem(name, 1).noisy
+    except CarboError:  # not one of this laboratory's, or it needs a file
+        return False
 
 
 def form_of(record: Record) -> str:

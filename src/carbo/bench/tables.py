@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from carbo.bench.areas import areas
 from carbo.bench.cells import any_runs, column_notes, grid, mean_cell, number, printed_optimum
 from carbo.bench.effort import runs, seconds, steps, steps_of_mean
 from carbo.bench.formats import Cell, Row, Table
@@ -47,7 +48,7 @@ def everything(results: Results, forms: Sequence[str], at: Sequence[int] = ()) -
         for measure in [after(n) for n in at] or [at_the_end()]:
             tables += measured(results, form, measure)
         tables += measured(results, form, distance(results))
-        tables += differences(results, form)
+        tables += [*differences(results, form), areas(results, form)]
         tables += rankings(results, form)
         tables += [steps(results, form), steps_of_mean(results, form), seconds(results, form), runs(results, form)]
     return [table for table in tables if table.rows]

@@ -1,0 +1,58 @@
+"""How quickly methods come down: the area under a run's curve of what is left.
+
+What is left after an evaluation is the distance of the best value so far from the best possible, as a share of that
+after the initial points. Its mean over all later evaluations tells a quick method from a slow one even where both get
+there in the end, and scatters less between runs than the value at the end does.
+"""
+
+from __future__ import annotations
+
+import math
+
+from carbo.bench.cells import all_columns, grid, mean_cell
+from carbo.bench.formats import Cell, Table
+from carbo.bench.paper import Column
+from carbo.bench.record import Record
+from carbo.bench.results import REFERENCE, Case, Results, Version, optimum
+from carbo.bench.statistics import paired, summary
+
+ALL = Column("", "all problems", short="all")
+NOTE = (
+    "left after an evaluation: the distance of the best value so far from the best possible, as a share of that after "
+    "the initial points; here its mean over the later evaluations. The default preset's row is its own; the others are "
+    "differences to it on shared runs, above 0 where the default preset came down more quickly"
+)
+
+
+def area(record: Record) -> float | None:
+    """Mean of what is left; None where the best possible is not known, or the initial points have it."""
+    least = optimum(record)
+    if least is None or len(record.best) == record.initial:
+        return None
+    left = (record.best - least).tolist()
+    first, later = left[record.initial - 1], left[record.initial :]
+    return math.fsum(later) / len(later) / first if first > 0 else None
+
+
+def areas(results: Results, form: str) -> Table:
+    """The default preset's areas, and what others' are more; over all problems, and problem by problem."""
+    reference = results.newest(REFERENCE)
+    columns = [column for column in all_columns(results, form) if reference and _of(results, form, column, reference)]
+
+    def cell(column: Column, version: Version) -> Cell:
+        assert reference is not None
+        own, theirs = ({(each.problem, *case): value for each in (columns if column is ALL else [column])
+                        for case, value in _of(results, form, each, which).items()}
+                       for which in (reference, version))  # fmt: skip
+        if version == reference:
+            return mean_cell(summary(list(own.values())) if own else None)
+        return mean_cell(paired(theirs, own), signed=True)
+
+    shown = [ALL, *columns] if columns else []
+    return Table("left", form, f"What is left, mean over the run, {form}", tuple(column.short for column in shown),
+                 grid(results, shown, cell), (NOTE,), tuple(column.problem or "all" for column in shown))  # fmt: skip
+
+
+def _of(results: Results, form: str, column: Column, version: Version) -> dict[Case, float]:
+    found = {case: area(record) for case, record in results.of(column.problem, form, version).items()}
+    return {case: value for case, value in found.items() if value is not None}
