@@ -29,8 +29,8 @@ Kind = Literal["complete", "path", "cycle", "weighted"]
 Scale = Literal["connectivity", "published"]
 
 WIDE = 64
-"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows, and a path or
-cycle of so many by its closed form instead of its modes."""
+"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows; a path or
+cycle by its closed form instead of its modes."""
 PAIR_EIGENVALUE = 2.0
 """The non-zero eigenvalue of a single edge: what every graph's connectivity is scaled to."""
 
