@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
+from optuna.trial import FrozenTrial
 
+from carbo import CarboSampler
 from carbo.tune import desk as desk_module
 from carbo.tune import patience as patience_module
 from carbo.tune import rescue as rescue_module
@@ -313,6 +316,29 @@ def test_a_worker_of_another_machine_is_dead_when_its_heartbeat_stops(session: S
     assert again is not None
     assert again.params == lost.params
     assert standings(rows(session)) == ["abandoned", "running", "running"]
+
+
+def test_a_worker_that_dies_while_the_model_is_asked_is_known_to_be_dead_at_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):  # so that another suggestion is not the first of all
+        assert desk_of(session).next() is not None
+    asked = CarboSampler.sample_relative
+
+    def die(sampler: CarboSampler, study: optuna.Study, trial: FrozenTrial, *space: Any) -> Any:
+        signed = session.storage.get_trial(trial._trial_id).user_attrs[RUN]
+        machine, pid, _ = signed["owner"]
+        assert (machine, pid) == Owner.this()[:2]
+        session.storage.set_trial_user_attr(trial._trial_id, RUN, {**signed, "owner": [machine, pid, "long ago"]})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CarboSampler, "sample_relative", die)
+    with pytest.raises(KeyboardInterrupt):
+        desk_of(session).next()
+    monkeypatch.setattr(CarboSampler, "sample_relative", asked)
+    assert standings(rows(session)) == ["running"] * 3
+    assert desk_of(session).next() is not None  # there is a place in the budget of three again
+    assert standings(rows(session)) == ["running", "running", "abandoned", "running"]
 
 
 def test_a_value_that_comes_after_its_trial_was_taken_over_is_left_out(session: Session) -> None:

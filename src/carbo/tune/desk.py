@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from carbo.errors import CarboError
@@ -61,15 +62,19 @@ class Desk:
             self._judge(trials)
             if self.over is not None or self._is_full(trials):
                 return None
-            trial, mark = self._patiently(self._session.study.ask), uuid.uuid4().hex
+            mark = uuid.uuid4().hex
+            self._session.sampler.sign = partial(self._sign, mark)
+            trial = self._patiently(self._session.study.ask)
             trial_id = self._out[trial.number] = self._patiently(lambda: self._session.trial_id(trial.number))
-            # In this order: see rescue about a trial that has the second without the first.
-            self._patiently(lambda: self._session.storage.record_heartbeat(trial_id))
-            self._patiently(lambda: trial.set_user_attr(RUN, run_attribute(mark)))
             if self._patiently(lambda: self._admitted(trial.number)):
                 return self._filled(trial, trial_id, mark)
             self._drop(trial.number, requeue=True)
             return None
+
+    def _sign(self, mark: str, trial_id: int) -> None:
+        # In this order: see rescue about a trial that has the second without the first.
+        self._session.storage.record_heartbeat(trial_id)
+        self._session.storage.set_trial_user_attr(trial_id, RUN, run_attribute(mark))
 
     def _trials(self) -> list[FrozenTrial]:
         return self._session.study.get_trials(deepcopy=False)

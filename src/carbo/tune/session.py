@@ -17,7 +17,7 @@ from carbo.tune.study_file import StudyFile
 if TYPE_CHECKING:
     import optuna
 
-    from carbo.optuna_sampler import CarboSampler
+    from carbo.tune.signing import SigningSampler
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Session:
     file: StudyFile
     study: optuna.Study
     storage: optuna.storages.RDBStorage
-    sampler: CarboSampler
+    sampler: SigningSampler
     fresh: bool
     """Whether evaluations of an earlier file were dropped, for none had succeeded."""
 
@@ -46,14 +46,14 @@ class Session:
 def open_session(file: StudyFile, extend: bool = False) -> Session:
     """Open the study of a file, or make it. StudyError when file and study disagree (see `agreement`)."""
     need_optuna()
-    from carbo.optuna_sampler import CarboSampler
+    from carbo.tune.signing import SigningSampler
 
     plan = file.plan
-    sampler = CarboSampler(search_space=file.space, preset=plan.preset, settings=dict(plan.settings), seed=plan.seed)
+    sampler = SigningSampler(search_space=file.space, preset=plan.preset, settings=dict(plan.settings), seed=plan.seed)
     return when_ready(lambda: _open(file, sampler, extend))
 
 
-def _open(file: StudyFile, sampler: CarboSampler, extend: bool) -> Session:
+def _open(file: StudyFile, sampler: SigningSampler, extend: bool) -> Session:
     with exclusive(file.storage, file.path):
         storage = open_storage(file.storage, file.plan.heartbeat, requeue, create=True)
         try:
@@ -64,7 +64,7 @@ def _open(file: StudyFile, sampler: CarboSampler, extend: bool) -> Session:
             raise
 
 
-def _set_up(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: CarboSampler, extend: bool) -> Session:
+def _set_up(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: SigningSampler, extend: bool) -> Session:
     study = _found_or_made(file, storage, sampler)
     fresh = _agreed(file, study, extend)
     if fresh:
@@ -76,7 +76,7 @@ def _set_up(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: Carbo
     return Session(file, study, storage, sampler, fresh)
 
 
-def _found_or_made(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: CarboSampler) -> optuna.Study:
+def _found_or_made(file: StudyFile, storage: optuna.storages.RDBStorage, sampler: SigningSampler) -> optuna.Study:
     import optuna
 
     direction = optuna.study.StudyDirection[file.direction.upper()]
