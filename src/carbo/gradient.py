@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from scipy.linalg import helmert, lapack
 from carbo.conditional import Data
 from carbo.graph import WIDE, Floats, Ints, Spectrum
 from carbo.kernel import Scales, centred
-from carbo.levelled import Levelled
+from carbo.levelled import Between, Levelled
 from carbo.orders import Orders, inverse
 
 BLOCK = 64
@@ -75,12 +76,12 @@ class Other(NamedTuple):
                 power = power * a if self.H is None else a**s
             yield power
 
-    def table(self, log_beta: float) -> tuple[Floats, Levelled | None]:
-        """Its centred table z between the observed levels, (l, l), and what knows how it changes, if it does."""
+    def table(self, log_beta: float) -> Between:
+        """Its centred table between the observed levels; on a complete graph it never changes."""
         if self.spectrum.kind == "complete":
-            return centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels), None
-        levelled = Levelled(self.spectrum, log_beta)
-        return levelled.at(self.levels), levelled
+            z = centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
+            return Between(z, partial(np.zeros_like, z))
+        return Levelled(self.spectrum, log_beta).between(self.levels)
 
 
 class Likelihood:
@@ -107,7 +108,7 @@ class Likelihood:
         """None where C is not positive definite."""
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
         others = [o.table(scales.log_beta[o.variable]) for o in self._others]
-        tables = [r[o.variable] * z for o, (z, _) in zip(self._others, others, strict=True)]
+        tables = [r[o.variable] * table.z for o, table in zip(self._others, others, strict=True)]
         e = self._polynomials(self._power_sums(r, tables))
         norms = self._kernel.norms(r)
         c = np.exp(log_w) * inverse(norms)
@@ -125,12 +126,12 @@ class Likelihood:
         log_relevance = of_norms(r, norms, c * totals[1:])
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
-        for other, a, (_, levelled) in zip(self._others, tables, others, strict=True):
+        for other, a, table in zip(self._others, tables, others, strict=True):
             i = other.variable
             by = by_one(c, a, [other.gathered(G) for G in weighted])
             log_relevance[i] += np.vdot(by, a)
-            if levelled is not None:
-                log_beta[i] = r[i] * np.vdot(by, levelled.change(other.levels))
+            if other.spectrum.kind != "complete":
+                log_beta[i] = r[i] * np.vdot(by, table.change())
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))

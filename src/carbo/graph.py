@@ -161,6 +161,11 @@ class Spectrum:
         return len(self.lam)
 
     @cached_property
+    def slowest(self) -> float:
+        """The smallest non-zero eigenvalue; 0.0 where there is none."""
+        return float(min(self.lam[self.lam > 0], default=0.0))
+
+    @cached_property
     def modes(self) -> Floats:
         """U: (k, k) orthonormal eigenvectors in the order of `lam`, a column each, the constant one first."""
         k = self.size

@@ -17,6 +17,9 @@ Notation (k, lam, U as in `graph`)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,12 +31,18 @@ LARGEST = 250.0
 stays as it is. Priors of beta end before, where graphs are scaled by their connectivity."""
 
 
+class Between(NamedTuple):
+    """z between some levels, (l, l), and what computes dz there."""
+
+    z: Floats
+    change: Callable[[], Floats]
+
+
 class Levelled:
     """z at one beta, and how it changes with beta. `s` has more than one value and is not complete."""
 
     def __init__(self, s: Spectrum, log_beta: float) -> None:
-        positive = s.lam[s.lam > 0]
-        most = LARGEST / float(positive.min()) if positive.size else math.inf
+        most = LARGEST / s.slowest if s.slowest else math.inf
         beta = math.exp(log_beta)
         self._spectrum, self._moves = s, beta < most
         self._x = min(beta, most) / NU * s.lam
@@ -51,18 +60,16 @@ class Levelled:
         """z, wherever it is asked for."""
         return self._T.table(self._s, self._v / math.sqrt(self._m), self._m)
 
-    def at(self, levels: Ints) -> Floats:
-        """z between levels (l,): (l, l)."""
-        return self._z(self._T.at(levels), levels)
-
-    def _z(self, T: Floats, levels: Ints) -> Floats:
+    def between(self, levels: Ints) -> Between:
+        """z and dz between levels (l,)."""
         s, v = self._s[levels], self._v[levels]
-        return np.asarray((T * (s[:, None] * s) - v[:, None] * v) / self._m)
+        T, outer = self._T.at(levels), s[:, None] * s
+        z = (T * outer - v[:, None] * v) / self._m
+        return Between(z, partial(self._change, levels, T, outer, z))
 
-    def change(self, levels: Ints) -> Floats:
-        """dz between levels (l,): (l, l)."""
+    def _change(self, levels: Ints, T: Floats, outer: Floats, z: Floats) -> Floats:
         if not self._moves:
-            return np.zeros((len(levels), len(levels)))
+            return np.zeros_like(z)
         s, v = self._s, self._v
         D = _sum(self._spectrum, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c)
         ds = -0.5 * D.diagonal() * s * self._square
@@ -70,10 +77,12 @@ class Levelled:
         dv = du / math.sqrt(self._total) - v * (0.5 * float(du.sum()) / self._total)
         dm = -2.0 * float(v @ dv) / len(v)
         s, v, ds, dv = s[levels], v[levels], ds[levels], dv[levels]
-        T = self._T.at(levels)
         half = T * (ds[:, None] * s) - dv[:, None] * v
-        whole = half + half.T + D.at(levels) * (s[:, None] * s)
-        return np.asarray((whole - self._z(T, levels) * dm) / self._m)
+        whole = half + half.T
+        whole += D.at(levels) * outer
+        whole -= z * dm
+        whole /= self._m
+        return np.asarray(whole)
 
 
 def _sum(s: Spectrum, c: Floats) -> _Few | _Many:
