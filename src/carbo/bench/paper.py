@@ -130,10 +130,11 @@ _PEST = _column("pest-control", ("Pest control", "pest"), """
         TPE       14.9776  0.0446
         SA        12.7154  0.0918
         COMBO     12.0012  0.0033
-""", note="every evaluation is noisy, and the best *observed* value counts, as in the paper; the default preset, told so, "
-          "may evaluate points again. The paper's own runs took the five choices as ordered, here they are categories. "
-          "The best setting known, the third pesticide at all stations but the last, is worth 12.0085, the same with "
-          "the fourth 12.0493; single evaluations scatter by 0.0233, so that means of a few runs differ by luck")  # fmt: skip
+""", note="every evaluation is noisy, and the best *observed* value counts, as in the paper; the default preset, told "
+          "so, may evaluate points again. The paper's own runs took the five choices as ordered, here they are "
+          "categories. The best setting known, the third pesticide at all stations but the last, is worth 12.0085, the "
+          "same with the fourth 12.0493; single evaluations scatter by 0.0233, so that means of a few runs differ "
+          "by luck")  # fmt: skip
 _OTHER = (
     _BRANIN,
     _variant(_BRANIN, "branin-published", ("Branin (paper's graph)", "Branin (paper)"),
