@@ -37,16 +37,21 @@ def area(record: Record) -> float | None:
 def areas(results: Results, form: str) -> Table:
     """The default preset's areas, and what others' are more; over all problems, and problem by problem."""
     reference = results.newest(REFERENCE)
-    columns = [column for column in all_columns(results, form) if reference and _of(results, form, column, reference)]
+    if reference is None:
+        return Table("left", form, "", (), ())
+    every = all_columns(results, form)
+    known = {version: {c.problem: _of(results, form, c, version) for c in every} for version in results.versions}
+    columns = [column for column in every if known[reference][column.problem]]
+
+    def runs(column: Column, version: Version) -> dict[tuple[str, Case], float]:
+        of = columns if column is ALL else [column]
+        return {(c.problem, case): value for c in of for case, value in known[version][c.problem].items()}
 
     def cell(column: Column, version: Version) -> Cell:
-        assert reference is not None
-        own, theirs = ({(each.problem, *case): value for each in (columns if column is ALL else [column])
-                        for case, value in _of(results, form, each, which).items()}
-                       for which in (reference, version))  # fmt: skip
+        own = runs(column, reference)
         if version == reference:
-            return mean_cell(summary(list(own.values())) if own else None)
-        return mean_cell(paired(theirs, own), signed=True)
+            return mean_cell(summary(list(own.values())))
+        return mean_cell(paired(runs(column, version), own), signed=True)
 
     shown = [ALL, *columns] if columns else []
     return Table("left", form, f"What is left, mean over the run, {form}", tuple(column.short for column in shown),
