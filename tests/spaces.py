@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, orders, sums
+from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, orders, seen, sums
 from carbo.graph import Floats
 from carbo.variables import Variable
 
@@ -48,6 +48,6 @@ def any_kinds(rng: np.random.Generator, most: int) -> list[str]:
 def wide_above(values: int) -> Iterator[None]:
     """Within: variables of more values than that count as wide, so that small spaces can show what large ones do."""
     with contextlib.ExitStack() as stack:
-        for module in (sums, orders, gradient):
+        for module in (sums, orders, gradient, seen):
             stack.enter_context(mock.patch.object(module, "WIDE", values))
         yield

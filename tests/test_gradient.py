@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Space, gradient, priors
+from carbo import Space, gradient, priors, seen
 from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
 from carbo.graph import Floats, Ints
@@ -328,30 +328,52 @@ def test_the_change_by_one_variable_leaves_it_out_of_every_order(seed: int, coun
     assert float(by_one(c, np.array(a[0]), e)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["ordinal", "levels", "cycle", "weighted"])
-@given(seed=seeds, log_beta=st.floats(-8.0, 4.0))
-@settings(max_examples=15)
-def test_tables_between_observed_levels_and_their_changes(kind: str, seed: int, log_beta: float) -> None:
+def ordered_case(seed: int) -> tuple[Space, list[int], Ints, Floats]:
+    """Up to nine variables of other graphs, the numbers of those that are not complete all the same, rows and betas."""
     rng = np.random.default_rng(seed)
-    space = space_of(rng, [kind])
-    (spectrum,), (variable,) = space.spectra(), space.variables.values()
-    if spectrum.kind == "complete":
-        return  # two or three levels
-    x: Ints = space.random_rows(rng, 6)[:, 0]
-    other = gradient._other(0, spectrum, x)
-    assert other.H is not None
-    np.testing.assert_array_equal(other.levels[np.argmax(other.H, axis=1)], x)
-    np.testing.assert_array_equal(other.H.sum(axis=1), np.ones(6))
-    at_levels = np.ix_(other.levels, other.levels)
+    space = space_of(rng, rng.choice(["ordinal", "levels", "cycle", "weighted"], rng.integers(1, 10)).tolist())
+    some = [i for i, s in enumerate(space.spectra()) if s.kind != "complete"]  # three levels of a cycle are
+    return space, some, space.random_rows(rng, int(rng.integers(1, 12))), rng.uniform(-8.0, 4.0, space.dim)
 
-    def exact(t: float) -> Floats:
-        return oracles.centred_factor(variable.graph, "connectivity", math.exp(t))[at_levels]
 
-    found = other.table(log_beta)
-    np.testing.assert_allclose(found.z, exact(log_beta), rtol=0, atol=1e-9)
-    one, two, four = ((exact(log_beta + h) - exact(log_beta - h)) / (2.0 * h) for h in (0.02, 0.01, 0.005))
-    expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
-    np.testing.assert_allclose(found.change(), expected, rtol=0, atol=1e-7)
+@pytest.mark.parametrize("most", [1, 4, 64])
+@given(seed=seeds)
+@settings(max_examples=20)
+def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: int) -> None:
+    """Spread over the observations with a weight for each variable, by which it is told from the others."""
+    space, some, X, log_beta = ordered_case(seed)
+    graphs = [v.graph for v in space.variables.values()]
+    weight = np.random.default_rng(seed).normal(size=space.dim)
+
+    def exact(t: float, variables: Ints) -> Floats:
+        z = [oracles.centred_factor(graphs[i], "connectivity", math.exp(log_beta[i] + t)) for i in variables]
+        return np.asarray(sum(weight[i] * z[X[:, [i]], X[:, i]] for i, z in zip(variables, z, strict=True)))
+
+    with wide_above(most):
+        parts = seen.groups([(i, space.spectra()[i]) for i in some], X)
+    assert sorted(i for part in parts for i in part.variables) == some
+    for part in parts:
+        found, own = part.tables(log_beta[part.variables]), weight[part.variables][:, None, None]
+        np.testing.assert_allclose(part.spread(own * found.z), exact(0.0, part.variables), rtol=0, atol=1e-8)
+        one, two, four = (
+            (exact(h, part.variables) - exact(-h, part.variables)) / (2.0 * h) for h in (0.02, 0.01, 0.005)
+        )
+        expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
+        np.testing.assert_allclose(part.spread(own * found.change()), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("most", [1, 4, 64])
+@given(seed=seeds)
+@settings(max_examples=20)
+def test_gathering_is_the_transpose_of_spreading(most: int, seed: int) -> None:
+    space, some, X, log_beta = ordered_case(seed)
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(len(X), len(X)))
+    with wide_above(most):
+        parts = seen.groups([(i, space.spectra()[i]) for i in some], X)
+    for part in parts:
+        a = rng.normal(size=part.tables(log_beta[part.variables]).z.shape)
+        assert np.vdot(G, part.spread(a)) == pytest.approx(np.vdot(part.gathered(G), a), rel=1e-9, abs=1e-9)
 
 
 # -- slopes of priors ------------------------------------------------------------------------------------------------

@@ -13,25 +13,22 @@ Notation
 Removing variable i from e_q is the recursion e_q without i = e_q - a_i (e_{q-1} without i), a polynomial in z_i. On a
 complete graph z_i has two values, so that z_i^2 = ((m_i - 2) z_i + 1) / (m_i - 1) and every power of z_i is affine in
 z_i: the derivatives in all relevances need only the sums of W * e_q and of W * e_q * z_i, and the latter are columns
-of one matrix product with Phi. Other graphs need these sums by pairs of values, or, like a variable that was seen with
-more than `WIDE` values, by pairs of observations.
+of one matrix product with Phi. Other graphs need these sums by pairs of values: see `seen`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import helmert, lapack
 
 from carbo.conditional import Data
-from carbo.graph import WIDE, Floats, Ints, Spectrum
-from carbo.kernel import Scales, centred
-from carbo.levelled import Between, Levelled
+from carbo.graph import WIDE, Floats, Ints
+from carbo.kernel import Scales
 from carbo.orders import Orders, inverse
+from carbo.seen import groups
 
 BLOCK = 64
 """Rows mirrored at a time."""
@@ -49,41 +46,6 @@ class Slope(NamedTuple):
     """Posterior mean and standard deviation of the process's mean."""
 
 
-class Other(NamedTuple):
-    """A variable without features: its observed levels (l,), and H (n, l), one where an observation has the level.
-
-    Where it was seen with many values, each observation counts as a level of its own, l = n, and H is left out.
-    """
-
-    variable: int
-    spectrum: Spectrum
-    levels: Ints
-    H: Floats | None
-
-    def spread(self, a: Floats) -> Floats:
-        """What is given between levels (l, l), between observations (n, n)."""
-        return a if self.H is None else self.H @ a @ self.H.T
-
-    def gathered(self, G: Floats) -> Floats:
-        """What is given between observations (n, n), summed by their levels (l, l)."""
-        return G if self.H is None else np.asarray(self.H.T @ (G @ self.H))
-
-    def powers(self, a: Floats, highest: int) -> Iterator[Floats]:
-        """a, a^2, ..., a^highest, entry by entry."""
-        power = a
-        for s in range(1, highest + 1):
-            if s > 1:  # numpy's powers above the second are slow where the table is large
-                power = power * a if self.H is None else a**s
-            yield power
-
-    def table(self, log_beta: float) -> Between:
-        """Its centred table between the observed levels; on a complete graph it never changes."""
-        if self.spectrum.kind == "complete":
-            z = centred(self.spectrum, log_beta).at(self.levels[:, None], self.levels)
-            return Between(z, partial(np.zeros_like, z))
-        return Levelled(self.spectrum, log_beta).between(self.levels)
-
-
 class Likelihood:
     """Of one data set under an order kernel without the product term."""
 
@@ -99,7 +61,7 @@ class Likelihood:
             self._Phi = np.concatenate([features(s.size)[data.X[:, i]] for i, s in complete], axis=1)
         self._line, self._level = affine_powers(sizes, kernel.highest)
         rest = [(i, s) for i, s in some if s.kind != "complete" or s.size > WIDE]
-        self._others = [_other(i, s, data.X[:, i]) for i, s in rest]
+        self._others = groups(rest, data.X)
         n = len(data.y)
         self._sums, self._products, self._polynomial_buffers = (np.empty((kernel.highest, n, n)) for _ in range(3))
         self._C, self._spare = np.empty((n, n)), np.empty((n, n))
@@ -107,8 +69,8 @@ class Likelihood:
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
-        others = [o.table(scales.log_beta[o.variable]) for o in self._others]
-        tables = [r[o.variable] * table.z for o, table in zip(self._others, others, strict=True)]
+        others = [o.tables(scales.log_beta[o.variables]) for o in self._others]
+        tables = [r[o.variables][:, None, None] * t.z for o, t in zip(self._others, others, strict=True)]
         e = self._polynomials(self._power_sums(r, tables))
         norms = self._kernel.norms(r)
         c = np.exp(log_w) * inverse(norms)
@@ -126,20 +88,17 @@ class Likelihood:
         log_relevance = of_norms(r, norms, c * totals[1:])
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
-        for other, a, table in zip(self._others, tables, others, strict=True):
-            i = other.variable
+        for other, a, of in zip(self._others, tables, others, strict=True):
             by = by_one(c, a, [other.gathered(G) for G in weighted])
-            log_relevance[i] += np.vdot(by, a)
-            if other.spectrum.kind != "complete":
-                log_beta[i] = r[i] * np.vdot(by, table.change())
+            log_relevance[other.variables] += np.einsum("vij,vij->v", by, a)
+            log_beta[other.variables] = r[other.variables] * np.einsum("vij,vij->v", by, of.change())
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
 
     def _power_sums(self, r: Floats, tables: list[Floats]) -> list[Floats]:
         """p_1..p_Q; (1, 1) where it is the same everywhere."""
-        sums, own = [], r[self._which]
-        powers = [other.powers(a, self._kernel.highest) for other, a in zip(self._others, tables, strict=True)]
+        sums, own, powers = [], r[self._which], tables
         for s in range(1, self._kernel.highest + 1):
             p = self._sums[s - 1]
             weight, level = own**s * self._line[s], float(own**s @ self._level[s])
@@ -148,8 +107,10 @@ class Likelihood:
                 continue
             np.dot(self._Phi * weight[self._owner], self._Phi.T, out=p)
             p += level
+            if s > 1:
+                powers = [power * a for power, a in zip(powers, tables, strict=True)]
             for other, power in zip(self._others, powers, strict=True):
-                p += other.spread(next(power))
+                p += other.spread(power)
             sums.append(p)
         return sums
 
@@ -213,11 +174,12 @@ def of_norms(r: Floats, norms: Floats, share: Floats) -> Floats:
 
 def by_one(c: Floats, a: Floats, e: list[Floats]) -> Floats:
     """d C / d a_i entry by entry: sum_q c_q (e_{q-1} without i), with e_0..e_{Q-1} weighted or not."""
-    total = np.zeros_like(a)
-    for q in range(len(c)):
-        for j in range(q + 1):
-            total += c[q] * (-a) ** j * e[q - j]
-    return total
+    without = e[0]
+    total = c[0] * without
+    for q in range(1, len(c)):
+        without = e[q] - a * without
+        total += c[q] * without
+    return np.asarray(total)
 
 
 def features(m: int) -> Floats:
@@ -233,10 +195,3 @@ def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:
         line[s + 1] = line[s] * (sizes - 2) / (sizes - 1) + level[s]
         level[s + 1] = line[s] / (sizes - 1)
     return line, level
-
-
-def _other(i: int, s: Spectrum, x: Ints) -> Other:
-    levels, at = np.unique(x, return_inverse=True)
-    if len(levels) > WIDE or s.kind == "complete":
-        return Other(i, s, x, None)
-    return Other(i, s, levels, np.eye(len(levels))[at])

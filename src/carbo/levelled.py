@@ -17,7 +17,7 @@ Notation (k, lam, U as in `graph`)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -31,85 +31,123 @@ LARGEST = 250.0
 stays as it is. Priors of beta end before, where graphs are scaled by their connectivity."""
 
 
+class Stack(NamedTuple):
+    """Spectra of V variables in arrays of one shape, filled up with zeros: k is above the number of any one's values,
+    so that the last index is that of a value which no variable has, where z is 0.
+    """
+
+    lam: Floats
+    """(V, k)"""
+    modes: Floats
+    """(V, k, k)"""
+    size: Floats
+    """(V,)"""
+    slowest: Floats
+    """(V,)"""
+
+    @classmethod
+    def of(cls, spectra: Sequence[Spectrum]) -> Stack:
+        k = max(s.size for s in spectra) + 1
+        lam, modes = np.zeros((len(spectra), k)), np.zeros((len(spectra), k, k))
+        for i, s in enumerate(spectra):
+            lam[i, : s.size], modes[i, : s.size, : s.size] = s.lam, s.modes
+        return cls(lam, modes, np.array([float(s.size) for s in spectra]), np.array([s.slowest for s in spectra]))
+
+
 class Between(NamedTuple):
-    """z between some levels, (l, l), and what computes dz there."""
+    """z between some levels, (..., l, l), and what computes dz there."""
 
     z: Floats
     change: Callable[[], Floats]
 
 
 class Levelled:
-    """z at one beta, and how it changes with beta. `s` has more than one value and is not complete."""
+    """z of one variable at one beta, or of several at one each, and how it changes with beta.
 
-    def __init__(self, s: Spectrum, log_beta: float) -> None:
-        most = LARGEST / s.slowest if s.slowest else math.inf
-        beta = math.exp(log_beta)
-        self._spectrum, self._moves = s, beta < most
-        self._x = min(beta, most) / NU * s.lam
+    Variables have more than one value and are not complete. Arrays are as above, with an axis before them for several.
+    """
+
+    def __init__(self, of: Spectrum | Stack, log_beta: float | Floats) -> None:
+        most, beta = LARGEST / np.maximum(of.slowest, 1e-300), np.exp(log_beta)
+        self._of, self._moves, self._size = of, beta < most, np.asarray(of.size)[..., None]
+        self._x = np.minimum(beta, most)[..., None] / NU * of.lam
         self._c = (1.0 + self._x) ** -(NU + 0.5)
-        self._T = _sum(s, self._c)
-        self._square = 1.0 / self._T.diagonal()
+        self._T = _sum(of, self._c)
+        diagonal = self._T.diagonal()
+        self._square = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
         self._s = np.sqrt(self._square)
         self._Ts = self._T.times(self._s)
         u = self._s * self._Ts
-        self._total = float(u.sum())
-        self._v = u / math.sqrt(self._total)
-        self._m = 1.0 - float(self._v @ self._v) / s.size
+        self._total = u.sum(axis=-1, keepdims=True)
+        self._v = u / np.sqrt(self._total)
+        self._m = 1.0 - (self._v * self._v).sum(axis=-1, keepdims=True) / self._size
 
     def table(self) -> Table:
-        """z, wherever it is asked for."""
-        return self._T.table(self._s, self._v / math.sqrt(self._m), self._m)
+        """z of one variable, wherever it is asked for."""
+        m = float(self._m[0])
+        return self._T.table(self._s, self._v / math.sqrt(m), m)
 
     def between(self, levels: Ints) -> Between:
-        """z and dz between levels (l,)."""
-        s, v = self._s[levels], self._v[levels]
-        T, outer = self._T.at(levels), s[:, None] * s
-        z = (T * outer - v[:, None] * v) / self._m
+        """z and dz between levels (..., l)."""
+        s, v = (np.take_along_axis(x, levels, axis=-1) for x in (self._s, self._v))
+        T, outer = self._T.at(levels), _pairs(s, s)
+        z = (T * outer - _pairs(v, v)) / self._m[..., None]
         return Between(z, partial(self._change, levels, T, outer, z))
 
     def _change(self, levels: Ints, T: Floats, outer: Floats, z: Floats) -> Floats:
-        if not self._moves:
-            return np.zeros_like(z)
         s, v = self._s, self._v
-        D = _sum(self._spectrum, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c)
+        D = _sum(self._of, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c, -1.0)
         ds = -0.5 * D.diagonal() * s * self._square
         du = ds * self._Ts + s * (self._T.times(ds) + D.times(s))
-        dv = du / math.sqrt(self._total) - v * (0.5 * float(du.sum()) / self._total)
-        dm = -2.0 * float(v @ dv) / len(v)
-        s, v, ds, dv = s[levels], v[levels], ds[levels], dv[levels]
-        half = T * (ds[:, None] * s) - dv[:, None] * v
-        whole = half + half.T
+        dv = du / np.sqrt(self._total) - v * (0.5 * du.sum(axis=-1, keepdims=True) / self._total)
+        dm = -2.0 * (v * dv).sum(axis=-1, keepdims=True) / self._size
+        s, v, ds, dv = (np.take_along_axis(x, levels, axis=-1) for x in (s, v, ds, dv))
+        half = T * _pairs(ds, s) - _pairs(dv, v)
+        whole = half + half.swapaxes(-1, -2)
         whole += D.at(levels) * outer
-        whole -= z * dm
-        whole /= self._m
+        whole -= z * dm[..., None]
+        whole *= self._moves[..., None, None] / self._m[..., None]
         return np.asarray(whole)
 
 
-def _sum(s: Spectrum, c: Floats) -> _Few | _Many:
-    return _Few(s, c) if s.size <= WIDE or s.kind == "weighted" else _Many(s, c)
+def _pairs(a: Floats, b: Floats) -> Floats:
+    """a b', (..., l, l)."""
+    return np.asarray(a[..., :, None] * b[..., None, :])
+
+
+def _sum(of: Spectrum | Stack, c: Floats, sign: float = 1.0) -> _Few | _Many:
+    """sum_j c_j u_j u_j', where no c is of the other sign."""
+    if isinstance(of, Spectrum) and of.size > WIDE and of.kind != "weighted":
+        return _Many(of, c)
+    return _Few(of.modes, c, sign)
 
 
 class _Few:
-    """sum_j c_j u_j u_j', where all c have one sign, by the modes themselves."""
+    """The sum by the modes U (..., k, k) themselves."""
 
-    def __init__(self, s: Spectrum, c: Floats) -> None:
-        self._U, self._c = s.modes, c
+    def __init__(self, U: Floats, c: Floats, sign: float) -> None:
+        self._U, self._c, self._sign = U, c, sign
 
     def diagonal(self) -> Floats:
-        return np.asarray(self._U**2 @ self._c)
+        return _applied(self._U * self._U, self._c)
 
     def times(self, x: Floats) -> Floats:
-        return np.asarray(self._U @ (self._c * (x @ self._U)))
+        return _applied(self._U, self._c * _applied(self._U.swapaxes(-1, -2), x))
 
     def at(self, levels: Ints) -> Floats:
-        """Between levels (l,): (l, l)."""
-        V = self._U[levels] * np.sqrt(np.abs(self._c))
-        return np.asarray(V @ V.T if self._c[0] > 0 else -(V @ V.T))  # symmetric to the last digit, being a square
+        """Between levels (..., l): (..., l, l)."""
+        V = np.take_along_axis(self._U, levels[..., None], axis=-2) * np.sqrt(np.abs(self._c))[..., None, :]
+        return np.asarray(self._sign * (V @ V.swapaxes(-1, -2)))  # symmetric to the last digit, being a square
 
     def table(self, scale: Floats, offset: Floats, m: float) -> Table:
-        """The sum times scale scale' / m, less offset offset'."""
+        """The sum times scale scale' / m, less offset offset', of one variable."""
         V = self._U * scale[:, None] * np.sqrt(self._c / m)
-        return Table("weighted", len(V), V @ V.T - offset[:, None] * offset)
+        return Table("weighted", len(V), V @ V.T - _pairs(offset, offset))
+
+
+def _applied(A: Floats, x: Floats) -> Floats:
+    """A x, (..., k)."""
+    return np.asarray((A @ x[..., None])[..., 0])
 
 
 class _Many:
