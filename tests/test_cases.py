@@ -107,7 +107,9 @@ def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_ou
     assert [(case.record.run, case.told) for case in every] == [(1, 10), (1, 20)]
 
 
-@pytest.mark.parametrize("model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"paper:{CHEAP}"])
+@pytest.mark.parametrize(
+    "model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"default:{CHEAP}@mode2", f"paper:{CHEAP}"]
+)
 def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model: str) -> None:
     found = foresight.foreseen(cases.Case(some_run(50), 40, 10), model, six(some_run()).space)
     assert found["gain"] > 0.5

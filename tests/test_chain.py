@@ -20,7 +20,7 @@ from scipy import stats
 
 from carbo import Binary, Categorical, Integer, Optimizer, Space, chain, hamiltonian, posterior
 from carbo import graph as graphs
-from carbo.chain import Chain, Posterior, Tuning, draw, layout
+from carbo.chain import Chain, Posterior, Tuning, draw, layout, mode
 from carbo.conditional import Data, Hyper
 from carbo.errors import NumericalError, StateError
 from carbo.graph import Floats, Graph, spectrum
@@ -119,6 +119,19 @@ def test_the_density_is_the_posterior_with_the_mean_integrated_out(name: str) ->
         missing.append(here.log_f - exact_log_density(model, space, data, density.layout.hyper(x, base)))
     np.testing.assert_allclose(missing, missing[0], rtol=0, atol=1e-6)
     assert missing[0] == pytest.approx(0.5 * 12 * math.log(2.0 * math.pi), abs=1e-6)
+
+
+def test_more_climbs_lead_no_lower_and_sometimes_higher() -> None:
+    model, ends = Model(orders(MIXED), PRIORS["published"]), []
+    for n in (14, 15):  # with 15 there are two modes
+        data = some_data(MIXED, n)
+        once, often = (mode(model, data, restarts) for restarts in (0, 4))
+        assert often[0] >= once[0]
+        ends.append(often[0] - once[0])
+        place = Posterior(model, data, initial(model, data))(layout(model.kernel).flat(often[1]))
+        assert place is not None
+        assert place.log_f == pytest.approx(often[0], rel=1e-9, abs=1e-9)
+    assert max(ends) > 0.1
 
 
 @pytest.mark.parametrize("name", PRIORS)

@@ -33,6 +33,8 @@ MEMORY = 200
 """Samples over which the spread is remembered."""
 CLIMB = 30
 """Iterations towards the mode before a new chain's burn-in."""
+SCATTER = 2.0
+"""Standard deviation, in every log parameter, of the places from which a climb starts again."""
 NARROW, WIDE = 0.1, 3.0
 """Least and largest spread that is believed."""
 
@@ -144,14 +146,18 @@ class Posterior:
         return float(sum(value.sum() for value, _ in each)), np.concatenate([by for _, by in each])
 
 
-def mode(model: Model, data: Data) -> tuple[float, Hyper]:
+def mode(model: Model, data: Data, restarts: int = 0) -> tuple[float, Hyper]:
     """Log posterior density near its mode, the mean integrated out, up to a constant of the model; and the mode.
 
+    restarts    climbs from other places around the usual start; the highest place counts
     For order kernels. Raises NumericalError like `draw`.
     """
     first = posterior.initial(model, data)
     density = Posterior(model, data, first)
-    top = _climb(density, _start(density, first))
+    here = _start(density, first)
+    elsewhere = np.random.default_rng(0).normal(here.x, SCATTER, size=(restarts, len(here.x)))
+    starts = [here, *(density(np.clip(x, density.box.low, density.box.high)) for x in elsewhere)]
+    top = max((_climb(density, start) for start in starts if start is not None), key=lambda place: place.log_f)
     return top.log_f, density.layout.hyper(top.x, first)._replace(mean=top.note[0])
 
 

@@ -11,15 +11,17 @@ posterior samples' normal distributions, noise included; it is judged as a densi
     seconds     processor seconds of the first draw of parameters, burn-in included, and of a second
 
 A model is a preset or a preset with settings changed, and "@mode" after it replaces the samples by the one setting of
-the parameters at the posterior's mode.
+the parameters at the posterior's mode; "@mode5" by the highest that six climbs lead to.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.bench.baselines.combo import settings_of
 from carbo.bench.cases import Case, Experiment, Line, Lines, cell, digest, shared
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
     from carbo.bench.problems import Problem
     from carbo.ensemble import Ensemble
     from carbo.graph import Floats, Ints
+    from carbo.settings import Settings
     from carbo.space import Space
     from carbo.values import Scale
 
-MODE = "@mode"
+MODE = re.compile("@mode([0-9]*)$")
 CLEAR = 0.01
 """Difference of gains from which a model is ahead of another on a case."""
 
@@ -44,15 +47,30 @@ CLEAR = 0.01
 def experiment(models: Sequence[str]) -> Experiment:
     """Of models by their names. Raises SettingsError for one that there is not."""
     for model in models:
-        settings = settings_of(model.removesuffix(MODE))
-        if model.endswith(MODE) and (settings.kernel != "orders" or settings.product_term):
+        settings, restarts = named(model)
+        if restarts is not None and (settings.kernel != "orders" or settings.product_term):
             raise SettingsError(f"model {model!r}: expected a preset of kernel orders without product_term before "
-                                f"{MODE}, got kernel {settings.kernel}; leave {MODE} away")  # fmt: skip
+                                f"@mode, got kernel {settings.kernel}; leave @mode away")  # fmt: skip
     return Experiment(tuple(models), measure, version, table, "gain")
 
 
+class Named(NamedTuple):
+    """What a model's name stands for."""
+
+    settings: Settings
+    restarts: int | None
+    """Climbs to the mode beyond the first; None for samples."""
+
+
+def named(model: str) -> Named:
+    """Raises SettingsError for a preset or a setting that there is not."""
+    found = MODE.search(model)
+    return Named(settings_of(MODE.sub("", model)), int(found[1] or 0) if found else None)
+
+
 def version(model: str) -> str:
-    return digest(settings_of(model.removesuffix(MODE)).to_dict(), model.endswith(MODE))
+    settings, restarts = named(model)
+    return digest(settings.to_dict(), restarts or restarts is not None)
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
@@ -68,12 +86,14 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
     from carbo.beliefs import Beliefs, Told
 
     n, rows, values = case.told, case.record.rows, case.record.values
-    beliefs = Beliefs(space, settings_of(model.removesuffix(MODE)))
+    settings, restarts = named(model)
+    beliefs = Beliefs(space, settings)
+    drawn = _sampled if restarts is None else partial(_at_mode, restarts=restarts)
     told, rng = Told(rows[:n], values[:n]), np.random.default_rng(case.record.run)
     seconds, ensemble = [], None
     for _ in range(2):
         begin = time.process_time()
-        ensemble, scale = (_at_mode if model.endswith(MODE) else _sampled)(beliefs, rng, told)
+        ensemble, scale = drawn(beliefs, rng, told)
         seconds.append(time.process_time() - begin)
     assert ensemble is not None
     ahead = slice(n, n + case.ahead)
@@ -85,12 +105,12 @@ def _sampled(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:
     return ensemble, view.scale
 
 
-def _at_mode(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:  # noqa: ARG001
+def _at_mode(beliefs: Beliefs, rng: Any, told: Told, restarts: int) -> tuple[Ensemble, Scale]:  # noqa: ARG001
     from carbo import chain, ensemble
 
     view = beliefs.view(told)
     with limited(len(view.given.learn.y), beliefs.settings.threads):
-        _, hyper = chain.mode(beliefs.model, view.given.learn)
+        _, hyper = chain.mode(beliefs.model, view.given.learn, restarts)
     return ensemble.build(beliefs.model.kernel, [hyper], view.given.predict), view.scale
 
 

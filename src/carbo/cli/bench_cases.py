@@ -31,7 +31,8 @@ def add(what: Commands) -> None:
     )
     foresight.add_argument("--model", default="default,paper", metavar="NAME,...",
                            help="presets, also with settings changed, default:highest_order=2, or at the posterior's "
-                           "mode, default@mode (default %(default)s); the first is compared with")  # fmt: skip
+                           "mode, default@mode, looked for from five more places, default@mode5 (default "
+                           "%(default)s); the first is compared with")  # fmt: skip
     _add_cases(foresight, "foresight")
     foresight.set_defaults(run=_foresight)
     ascent = command(
