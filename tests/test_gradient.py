@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Space, gradient, priors, seen
+from carbo import Integer, Space, gradient, priors, seen
 from carbo.conditional import Data
 from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
-from carbo.graph import Floats, Ints
+from carbo.graph import Floats, Ints, Spectrum
 from carbo.kernel import Scales
 from carbo.orders import Orders
 from carbo.priors import Priors
@@ -360,6 +360,17 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
         )
         expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
         np.testing.assert_allclose(part.spread(own * found.change()), expected, rtol=0, atol=1e-6)
+
+
+def test_the_modes_of_long_paths_and_cycles_are_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would fill 80 gigabytes, of which ten observations see ten rows."""
+    space, rng = Space({"a": Integer(0, 99_999), "b": Integer(1, 9), "c": Integer(0, 99_999)}), np.random.default_rng(0)
+    spectra = space.spectra()
+    few = spectra[1].modes
+    monkeypatch.setattr(Spectrum, "modes", property(lambda s: few if s is spectra[1] else pytest.fail("asked for")))
+    c = Case(space, Orders(spectra, 2, False), Data(space.random_rows(rng, 10), rng.normal(size=10)),
+             Scales(np.full(3, -2.0), np.zeros(3)), np.zeros(2), -3.0)  # fmt: skip
+    assert np.all(at(c).log_beta != 0.0)
 
 
 @pytest.mark.parametrize("most", [1, 4, 64])
