@@ -128,6 +128,11 @@ def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
     assert cases.read(out) == first + more
 
 
+def test_what_a_name_stands_for_is_another_version() -> None:
+    names = ["default", "default@mode", "default@mode1", "default@mode5", "default:highest_order=2@mode5"]
+    assert len({foresight.version(name) for name in names}) == len(names)
+
+
 def measured(model: str, run: int, gain: float) -> dict[str, Any]:
     case = cases.Case(some_run(run=run), 20, 5).name
     judged = {"version": "v", "gain": gain, "within50": 0.5, "within90": 0.9, "error": 0.1, "seconds": [2.0, 1.0]}

@@ -329,10 +329,10 @@ def test_the_change_by_one_variable_leaves_it_out_of_every_order(seed: int, coun
 
 
 def ordered_case(seed: int) -> tuple[Space, list[int], Ints, Floats]:
-    """Up to nine variables of other graphs, the numbers of those that are not complete all the same, rows and betas."""
+    """Up to nine variables; the numbers of those whose graphs are not complete, as a cycle of three is; rows; betas."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, rng.choice(["ordinal", "levels", "cycle", "weighted"], rng.integers(1, 10)).tolist())
-    some = [i for i, s in enumerate(space.spectra()) if s.kind != "complete"]  # three levels of a cycle are
+    some = [i for i, s in enumerate(space.spectra()) if s.kind != "complete"]
     return space, some, space.random_rows(rng, int(rng.integers(1, 12))), rng.uniform(-8.0, 4.0, space.dim)
 
 
@@ -350,7 +350,7 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
         return np.asarray(sum(weight[i] * z[X[:, [i]], X[:, i]] for i, z in zip(variables, z, strict=True)))
 
     with wide_above(most):
-        parts = seen.groups([(i, space.spectra()[i]) for i in some], X)
+        parts = seen.parts([(i, space.spectra()[i]) for i in some], X)
     assert sorted(i for part in parts for i in part.variables) == some
     for part in parts:
         found, own = part.tables(log_beta[part.variables]), weight[part.variables][:, None, None]
@@ -360,6 +360,18 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
         )
         expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
         np.testing.assert_allclose(part.spread(own * found.change()), expected, rtol=0, atol=1e-6)
+
+
+def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_together() -> None:
+    sizes = (5, 8, 4, 9, 16, 100, 7, 6, 12, 100, 70)
+    spectra = list(enumerate(Space({f"x{i}": Integer(1, k) for i, k in enumerate(sizes)}).spectra()))
+    rows = np.arange(70)[:, None] % sizes
+    rows[:, [7, 8]] %= 3  # seen with three values each
+    rows[:, [5, 9]] %= 4
+    together = [part.variables.tolist() for part in seen.parts(spectra, rows)]
+    assert sorted(together) == [[0, 1, 6], [2], [3, 4], [5], [7], [8], [9], [10]]
+    assert [type(part) for part in seen.parts(spectra[-1:], rows)] == [seen.ByObservations]
+    assert [type(part) for part in seen.parts(spectra[-2:-1], rows)] == [seen.ByValues]
 
 
 def test_the_modes_of_long_paths_and_cycles_are_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,7 +393,7 @@ def test_gathering_is_the_transpose_of_spreading(most: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(len(X), len(X)))
     with wide_above(most):
-        parts = seen.groups([(i, space.spectra()[i]) for i in some], X)
+        parts = seen.parts([(i, space.spectra()[i]) for i in some], X)
     for part in parts:
         a = rng.normal(size=part.tables(log_beta[part.variables]).z.shape)
         assert np.vdot(G, part.spread(a)) == pytest.approx(np.vdot(part.gathered(G), a), rel=1e-9, abs=1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from carbo import graph as graphs
 from carbo.graph import WIDE, Floats, Graph, Table, spectrum
-from carbo.levelled import LARGEST, Levelled
+from carbo.levelled import LARGEST, Levelled, Stack
 from tests import oracles
 
 RNG = np.random.default_rng(5)
@@ -101,3 +101,24 @@ def test_a_graph_without_edges_sets_all_values_apart_at_any_beta() -> None:
     s = spectrum(Graph("weighted", 4, np.zeros((4, 4))))
     np.testing.assert_allclose(whole(Levelled(s, 3.0).table()), (4 * np.eye(4) - 1.0) / 3, atol=1e-12)
     np.testing.assert_allclose(Levelled(s, 3.0).between(np.arange(4)).change(), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0, 9.0])
+def test_several_variables_at_once_are_each_as_if_it_were_alone(shift: float) -> None:
+    """On both sides of the largest beta, without edges too; a value that no variable has is 0 with all others."""
+    chosen = [*(g for g in GRAPHS.values() if g.size <= WIDE), Graph("weighted", 3, np.zeros((3, 3)))]
+    spectra = [spectrum(g) for g in chosen]
+    log_betas = np.linspace(-4.0, 4.0, len(spectra)) + shift
+    moving = np.exp(log_betas) * [s.slowest for s in spectra] < LARGEST
+    levels = np.array([[1, 2, 0, -1] if s.size == 3 else [1, 2, 0, s.size - 1] for s in spectra])
+    together = Levelled(Stack.of(spectra), log_betas).between(levels)
+    z, change = together.z, together.change()
+    for i, s in enumerate(spectra):
+        some = levels[i][levels[i] >= 0]
+        alone = Levelled(s, float(log_betas[i])).between(some)
+        inside = np.ix_([i], range(len(some)), range(len(some)))
+        np.testing.assert_allclose(z[inside][0], alone.z, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(change[inside][0], alone.change(), rtol=0, atol=1e-9)
+        assert bool(np.any(change[i])) == (bool(moving[i]) and s.slowest > 0.0)
+    np.testing.assert_array_equal(z[-1, 3], np.zeros(4))
+    np.testing.assert_array_equal(change[-1, :, 3], np.zeros(4))

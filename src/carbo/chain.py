@@ -154,10 +154,10 @@ def mode(model: Model, data: Data, restarts: int = 0) -> tuple[float, Hyper]:
     """
     first = posterior.initial(model, data)
     density = Posterior(model, data, first)
-    here = _start(density, first)
-    elsewhere = np.random.default_rng(0).normal(here.x, SCATTER, size=(restarts, len(here.x)))
-    starts = [here, *(density(np.clip(x, density.box.low, density.box.high)) for x in elsewhere)]
-    top = max((_climb(density, start) for start in starts if start is not None), key=lambda place: place.log_f)
+    x = density.layout.flat(first)
+    elsewhere = np.random.default_rng(0).normal(x, SCATTER, size=(restarts, len(x)))
+    tops = [_climb(density, _start(density, start)) for start in (x, *elsewhere)]
+    top = max(tops, key=lambda place: place.log_f)
     return top.log_f, density.layout.hyper(top.x, first)._replace(mean=top.note[0])
 
 
@@ -173,7 +173,7 @@ def draw(
         return Chain(hyper), samples
     base = posterior.initial(model, data) if chain is None else chain.hyper
     density = Posterior(model, data, base)
-    here = _start(density, base)
+    here = _start(density, density.layout.flat(base))
     if chain is None or chain.tuning is None:
         here, tuning = _burn_in(rng, here, density, sampling)
     else:
@@ -194,9 +194,9 @@ def _samples(
     return Chain(samples[-1], later), samples
 
 
-def _start(density: Posterior, base: Hyper) -> Place:
-    """The place at `base`, moved into the box; noise is raised as far as the covariance needs it."""
-    x = np.clip(density.layout.flat(base), density.box.low, density.box.high)
+def _start(density: Posterior, x: Floats) -> Place:
+    """The place at x, moved into the box; noise is raised as far as the covariance needs it."""
+    x = np.clip(x, density.box.low, density.box.high)
     while (here := density(x)) is None:
         if x[-1] >= density.box.high[-1]:
             raise NumericalError(

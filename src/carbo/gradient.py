@@ -8,12 +8,14 @@ Notation
     C           (n, n) sum_q c_q e_q + 1 + noise I; the ones are the variance of the mean, which has the prior N(0, 1)
                 and is integrated out
     W           (n, n) (C^-1 y y' C^-1 - C^-1) / 2: the change of the log likelihood is sum(W * change of C)
-    Phi         (n, F) features of the complete graphs' variables: Phi_i Phi_i' = z_i, m_i - 1 columns each
+    Phi         (n, F) features of the variables on complete graphs of up to `WIDE` values: Phi_i Phi_i' = z_i, m_i - 1
+                columns each
 
 Removing variable i from e_q is the recursion e_q without i = e_q - a_i (e_{q-1} without i), a polynomial in z_i. On a
 complete graph z_i has two values, so that z_i^2 = ((m_i - 2) z_i + 1) / (m_i - 1) and every power of z_i is affine in
 z_i: the derivatives in all relevances need only the sums of W * e_q and of W * e_q * z_i, and the latter are columns
-of one matrix product with Phi. Other graphs need these sums by pairs of values: see `seen`.
+of one matrix product with Phi. Other graphs, and larger ones, need these sums by pairs of values or observations: see
+`seen`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from carbo.conditional import Data
 from carbo.graph import WIDE, Floats, Ints
 from carbo.kernel import Scales
 from carbo.orders import Orders, inverse
-from carbo.seen import groups
+from carbo.seen import parts
 
 BLOCK = 64
 """Rows mirrored at a time."""
@@ -61,7 +63,7 @@ class Likelihood:
             self._Phi = np.concatenate([features(s.size)[data.X[:, i]] for i, s in complete], axis=1)
         self._line, self._level = affine_powers(sizes, kernel.highest)
         rest = [(i, s) for i, s in some if s.kind != "complete" or s.size > WIDE]
-        self._others = groups(rest, data.X)
+        self._parts = parts(rest, data.X)
         n = len(data.y)
         self._sums, self._products, self._polynomial_buffers = (np.empty((kernel.highest, n, n)) for _ in range(3))
         self._C, self._spare = np.empty((n, n)), np.empty((n, n))
@@ -69,9 +71,9 @@ class Likelihood:
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
         r, noise = self._kernel.relevances(scales), math.exp(log_noise)
-        others = [o.tables(scales.log_beta[o.variables]) for o in self._others]
-        tables = [r[o.variables][:, None, None] * t.z for o, t in zip(self._others, others, strict=True)]
-        e = self._polynomials(self._power_sums(r, tables))
+        tables = [part.tables(scales.log_beta[part.variables]) for part in self._parts]
+        a = [r[part.variables][:, None, None] * table.z for part, table in zip(self._parts, tables, strict=True)]
+        e = self._polynomials(self._power_sums(r, a))
         norms = self._kernel.norms(r)
         c = np.exp(log_w) * inverse(norms)
         L, info = lapack.dpotrf(self._covariance(c, e, noise).T, lower=1, clean=0, overwrite_a=1)
@@ -88,30 +90,32 @@ class Likelihood:
         log_relevance = of_norms(r, norms, c * totals[1:])
         log_relevance[self._which] += self._of_complete(r, c, weighted, totals)
         log_beta = np.zeros(len(r))
-        for other, a, of in zip(self._others, tables, others, strict=True):
-            by = by_one(c, a, [other.gathered(G) for G in weighted])
-            log_relevance[other.variables] += np.einsum("vij,vij->v", by, a)
-            log_beta[other.variables] = r[other.variables] * np.einsum("vij,vij->v", by, of.change())
+        for part, own, table in zip(self._parts, a, tables, strict=True):
+            by = by_one(c, own, [part.gathered(G) for G in weighted])
+            log_relevance[part.variables] += np.einsum("vij,vij->v", by, own)
+            if part.moves:
+                log_beta[part.variables] = r[part.variables] * np.einsum("vij,vij->v", by, table.change())
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
 
-    def _power_sums(self, r: Floats, tables: list[Floats]) -> list[Floats]:
+    def _power_sums(self, r: Floats, a: list[Floats]) -> list[Floats]:
         """p_1..p_Q; (1, 1) where it is the same everywhere."""
-        sums, own, powers = [], r[self._which], tables
+        sums, own = [], r[self._which]
         for s in range(1, self._kernel.highest + 1):
             p = self._sums[s - 1]
             weight, level = own**s * self._line[s], float(own**s @ self._level[s])
-            if not (np.any(weight) or self._others):
+            if not (np.any(weight) or self._parts):
                 sums.append(np.full((1, 1), level))
                 continue
             np.dot(self._Phi * weight[self._owner], self._Phi.T, out=p)
             p += level
-            if s > 1:
-                powers = [power * a for power, a in zip(powers, tables, strict=True)]
-            for other, power in zip(self._others, powers, strict=True):
-                p += other.spread(power)
             sums.append(p)
+        for part, first in zip(self._parts, a, strict=True):
+            sums[0] += part.spread(power := first)
+            for p in range(1, len(sums)):
+                power = power * first
+                sums[p] += part.spread(power)
         return sums
 
     def _polynomials(self, p: list[Floats]) -> list[Floats]:

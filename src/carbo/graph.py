@@ -182,6 +182,11 @@ class Spectrum:
             U[:, 0] = 1.0
         return np.asarray(U / np.linalg.norm(U, axis=0))
 
+    @cached_property
+    def squares(self) -> Floats:
+        """(k, k) the modes' squares."""
+        return self.modes**2
+
 
 def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
     """The graph's spectrum. O(k) for complete graphs, paths and cycles; one `eigh` otherwise.

@@ -40,6 +40,8 @@ class Stack(NamedTuple):
     """(V, k)"""
     modes: Floats
     """(V, k, k)"""
+    squares: Floats
+    """Of the modes."""
     size: Floats
     """(V,)"""
     slowest: Floats
@@ -51,7 +53,9 @@ class Stack(NamedTuple):
         lam, modes = np.zeros((len(spectra), k)), np.zeros((len(spectra), k, k))
         for i, s in enumerate(spectra):
             lam[i, : s.size], modes[i, : s.size, : s.size] = s.lam, s.modes
-        return cls(lam, modes, np.array([float(s.size) for s in spectra]), np.array([s.slowest for s in spectra]))
+        size, slowest = (np.array([float(value) for value in each]) for each in
+                         zip(*((s.size, s.slowest) for s in spectra), strict=True))  # fmt: skip
+        return cls(lam, modes, modes * modes, size, slowest)
 
 
 class Between(NamedTuple):
@@ -74,22 +78,23 @@ class Levelled:
         self._c = (1.0 + self._x) ** -(NU + 0.5)
         self._T = _sum(of, self._c)
         diagonal = self._T.diagonal()
-        self._square = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
+        self._square = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)  # 0 for what no variable has
         self._s = np.sqrt(self._square)
         self._Ts = self._T.times(self._s)
         u = self._s * self._Ts
         self._total = u.sum(axis=-1, keepdims=True)
         self._v = u / np.sqrt(self._total)
-        self._m = 1.0 - (self._v * self._v).sum(axis=-1, keepdims=True) / self._size
+        self._m = 1.0 - _dot(self._v, self._v) / self._size
 
     def table(self) -> Table:
         """z of one variable, wherever it is asked for."""
-        m = float(self._m[0])
+        (m,) = self._m.tolist()
+        assert isinstance(m, float)  # several variables have no table
         return self._T.table(self._s, self._v / math.sqrt(m), m)
 
     def between(self, levels: Ints) -> Between:
         """z and dz between levels (..., l)."""
-        s, v = (np.take_along_axis(x, levels, axis=-1) for x in (self._s, self._v))
+        s, v = (_taken(x, levels) for x in (self._s, self._v))
         T, outer = self._T.at(levels), _pairs(s, s)
         z = (T * outer - _pairs(v, v)) / self._m[..., None]
         return Between(z, partial(self._change, levels, T, outer, z))
@@ -100,14 +105,24 @@ class Levelled:
         ds = -0.5 * D.diagonal() * s * self._square
         du = ds * self._Ts + s * (self._T.times(ds) + D.times(s))
         dv = du / np.sqrt(self._total) - v * (0.5 * du.sum(axis=-1, keepdims=True) / self._total)
-        dm = -2.0 * (v * dv).sum(axis=-1, keepdims=True) / self._size
-        s, v, ds, dv = (np.take_along_axis(x, levels, axis=-1) for x in (s, v, ds, dv))
+        dm = -2.0 * _dot(v, dv) / self._size
+        s, v, ds, dv = (_taken(x, levels) for x in (s, v, ds, dv))
         half = T * _pairs(ds, s) - _pairs(dv, v)
         whole = half + half.swapaxes(-1, -2)
         whole += D.at(levels) * outer
         whole -= z * dm[..., None]
         whole *= self._moves[..., None, None] / self._m[..., None]
         return np.asarray(whole)
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    """a' b, (..., 1)."""
+    return np.asarray(np.einsum("...i,...i->...", a, b)[..., None])
+
+
+def _taken(x: Floats, levels: Ints) -> Floats:
+    """x (..., k) at levels (..., l)."""
+    return x[levels] if levels.ndim == 1 else np.take_along_axis(x, levels, axis=-1)
 
 
 def _pairs(a: Floats, b: Floats) -> Floats:
@@ -119,24 +134,25 @@ def _sum(of: Spectrum | Stack, c: Floats, sign: float = 1.0) -> _Few | _Many:
     """sum_j c_j u_j u_j', where no c is of the other sign."""
     if isinstance(of, Spectrum) and of.size > WIDE and of.kind != "weighted":
         return _Many(of, c)
-    return _Few(of.modes, c, sign)
+    return _Few(of, c, sign)
 
 
 class _Few:
     """The sum by the modes U (..., k, k) themselves."""
 
-    def __init__(self, U: Floats, c: Floats, sign: float) -> None:
-        self._U, self._c, self._sign = U, c, sign
+    def __init__(self, of: Spectrum | Stack, c: Floats, sign: float) -> None:
+        self._U, self._squares, self._c, self._sign = of.modes, of.squares, c, sign
 
     def diagonal(self) -> Floats:
-        return _applied(self._U * self._U, self._c)
+        return _applied(self._squares, self._c)
 
     def times(self, x: Floats) -> Floats:
         return _applied(self._U, self._c * _applied(self._U.swapaxes(-1, -2), x))
 
     def at(self, levels: Ints) -> Floats:
         """Between levels (..., l): (..., l, l)."""
-        V = np.take_along_axis(self._U, levels[..., None], axis=-2) * np.sqrt(np.abs(self._c))[..., None, :]
+        rows = self._U[levels if levels.ndim == 1 else (np.arange(len(levels))[:, None], levels)]
+        V = rows * np.sqrt(np.abs(self._c))[..., None, :]
         return np.asarray(self._sign * (V @ V.swapaxes(-1, -2)))  # symmetric to the last digit, being a square
 
     def table(self, scale: Floats, offset: Floats, m: float) -> Table:

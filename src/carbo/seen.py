@@ -1,18 +1,20 @@
-"""Variables without features in the likelihood's gradient: their tables between the levels that were seen.
+"""Variables without features in the likelihood's gradient: their tables between the values that were seen.
 
-Notation (n, z, r, a as in `gradient`)
-    V, l    variables taken together, and levels that one of them was seen with, at most
-    H       (V, n, l) one where an observation has the level: H_i a_i H_i' is a_i between observations
+Notation (n, z as in `gradient`)
+    V, l    variables taken together, and the values that any of them was seen with, at most
+    F       columns: one for each variable and each value that it was seen with
+    H       (n, F) one where an observation has the value
+    a       (V, l, l) between the values seen of each variable; filled up with zeros
 
-Variables seen with about as many values are computed together: an operation on small arrays costs its call.
-One that was seen with more than `WIDE` values is computed by pairs of observations, alone: each observation counts as
-a level of its own, l = n, and H is left out.
+Variables of about as many values are computed together: an operation on small arrays costs its call, not its numbers.
+The products with n x n matrices cost their numbers, and have no columns that are filled up.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,50 +23,61 @@ from carbo.kernel import centred
 from carbo.levelled import Between, Levelled, Stack
 
 
-class Few:
-    """Variables that were seen with few values each."""
+class Variable(NamedTuple):
+    """The values (l,) that it was seen with, and which of them each observation has, (n,)."""
 
-    def __init__(self, variables: Sequence[int], spectra: Sequence[Spectrum], X: Ints) -> None:
-        self.variables = np.array(variables, dtype=np.intp)
-        seen = [np.unique(X[:, i], return_inverse=True) for i in variables]
-        most = max(len(levels) for levels, _ in seen)
-        self._of = Stack.of(spectra) if len(spectra) > 1 else spectra[0]
-        self._levels = np.full((len(seen), most), -1)  # the level that no variable has
-        self._H = np.zeros((len(X), len(seen), most))
-        for j, (levels, at) in enumerate(seen):
-            self._levels[j, : len(levels)] = levels
-            self._H[np.arange(len(X)), j, at] = 1.0
-        self._flat = self._H.reshape(len(X), -1)
+    number: int
+    spectrum: Spectrum
+    values: Ints
+    at: Ints
+
+
+class ByValues:
+    """Variables that were seen with few values each, by pairs of these."""
+
+    moves = True
+
+    def __init__(self, some: Sequence[Variable]) -> None:
+        self.variables = np.array([v.number for v in some], dtype=np.intp)
+        self._of = Stack.of([v.spectrum for v in some]) if len(some) > 1 else some[0].spectrum
+        most = max(len(v.values) for v in some)
+        self._shape = (len(some), most, most)
+        self._values = np.full((len(some), most), -1)  # the value that no variable has
+        for j, v in enumerate(some):
+            self._values[j, : len(v.values)] = v.values
+        self._H = np.concatenate([np.eye(len(v.values))[v.at] for v in some], axis=1)
+        rows = [(j * most + v.at)[:, None] * most + np.arange(len(v.values)) for j, v in enumerate(some)]
+        self._entries = np.concatenate(rows, axis=1)  # (n, F): where a, laid flat, has the observation's row of it
 
     def tables(self, log_beta: Floats) -> Between:
-        """(V, l, l): centred tables, and their change by log beta (V,)."""
+        """z (V, l, l) at log beta (V,), and its change."""
         if isinstance(self._of, Spectrum):
-            return _alone(self._of, log_beta, self._levels[0])
-        return Levelled(self._of, log_beta).between(self._levels)
+            return _alone(self._of, log_beta, self._values[0])
+        return Levelled(self._of, log_beta).between(self._values)
 
     def spread(self, a: Floats) -> Floats:
-        """What is given between levels (V, l, l), between observations, summed over the variables: (n, n)."""
-        rows = self._H.swapaxes(0, 1) @ a
-        return np.asarray(rows.swapaxes(0, 1).reshape(self._flat.shape) @ self._flat.T)
+        """What is given between values, between observations, summed over the variables: (n, n)."""
+        return np.asarray(a.reshape(-1)[self._entries] @ self._H.T)
 
     def gathered(self, G: Floats) -> Floats:
-        """What is given between observations (n, n), summed by their levels (V, l, l)."""
-        columns = (G @ self._flat).reshape(self._H.shape).swapaxes(0, 1)
-        return np.asarray(self._H.transpose(1, 2, 0) @ columns)
+        """What is given between observations (n, n), summed by their values: (V, l, l)."""
+        columns = (G @ self._H).reshape(-1)
+        sums = np.bincount(self._entries.reshape(-1), columns, math.prod(self._shape))
+        return np.asarray(sums, dtype=np.float64).reshape(self._shape)
 
 
-class Wide:
-    """One variable, by pairs of observations: V = 1, l = n."""
+class ByObservations:
+    """One variable that was seen with many values, or a complete graph of many, by pairs of observations: l = n."""
 
-    def __init__(self, variable: int, spectrum: Spectrum, x: Ints) -> None:
-        self.variables, self._spectrum, self._x = np.array([variable]), spectrum, x
+    def __init__(self, variable: Variable) -> None:
+        self.variables, self._spectrum = np.array([variable.number]), variable.spectrum
+        self._x, self.moves = variable.values[variable.at], variable.spectrum.kind != "complete"
 
     def tables(self, log_beta: Floats) -> Between:
-        s, x = self._spectrum, self._x
-        if s.kind == "complete":  # the same at any beta
-            z = centred(s, 0.0).at(x[:, None], x)[None]
-            return Between(z, partial(np.zeros_like, z))
-        return _alone(s, log_beta, x)
+        if self.moves:
+            return _alone(self._spectrum, log_beta, self._x)
+        z = centred(self._spectrum, 0.0).at(self._x[:, None], self._x)  # the same at any beta
+        return Between(z[None], lambda: np.zeros((1, *z.shape)))
 
     def spread(self, a: Floats) -> Floats:
         return np.asarray(a[0])
@@ -73,23 +86,22 @@ class Wide:
         return np.asarray(G[None])
 
 
-def _alone(s: Spectrum, log_beta: Floats, levels: Ints) -> Between:
-    z, change = Levelled(s, float(log_beta[0])).between(levels)
+def _alone(s: Spectrum, log_beta: Floats, values: Ints) -> Between:
+    z, change = Levelled(s, float(log_beta[0])).between(values)
     return Between(z[None], lambda: change()[None])
 
 
-def groups(spectra: Sequence[tuple[int, Spectrum]], X: Ints) -> list[Few | Wide]:
-    """Of variables, given with their numbers: together where one was seen with at least half as many values as another.
-
-    Modes of more than `WIDE` values would fill the memory: paths and cycles of so many do without them, alone.
+def parts(spectra: Sequence[tuple[int, Spectrum]], X: Ints) -> list[ByValues | ByObservations]:
+    """Variables, given with their numbers, together where between the same powers of two lie both the values they have
+    and those they were seen with. One of more than `WIDE` values is alone: its modes are not to be filled up, and those
+    of a path or a cycle not even to be computed.
     """
-    seen = {i: len(np.unique(X[:, i])) for i, _ in spectra}
-    wide, together = list[Few | Wide](), list[list[tuple[int, Spectrum]]]()
-    for i, s in sorted(spectra, key=lambda variable: -seen[variable[0]]):
-        if seen[i] > WIDE or s.kind == "complete":
-            wide.append(Wide(i, s, X[:, i]))
-        elif together and max(s.size, together[-1][0][1].size) <= WIDE and seen[together[-1][0][0]] <= 2 * seen[i]:
-            together[-1].append((i, s))
+    out, together = list[ByValues | ByObservations](), dict[tuple[int, ...], list[Variable]]()
+    for i, s in spectra:
+        variable = Variable(i, s, *np.unique(X[:, i], return_inverse=True))
+        if len(variable.values) > WIDE or s.kind == "complete":
+            out.append(ByObservations(variable))
         else:
-            together.append([(i, s)])
-    return wide + [Few([i for i, _ in group], [s for _, s in group], X) for group in together]
+            key = (i,) if s.size > WIDE else ((s.size - 1).bit_length(), (len(variable.values) - 1).bit_length())
+            together.setdefault(key, []).append(variable)
+    return out + [ByValues(some) for some in together.values()]

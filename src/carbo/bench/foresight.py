@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from carbo.space import Space
     from carbo.values import Scale
 
-MODE = re.compile("@mode([0-9]*)$")
+MODE = re.compile("@mode([1-9][0-9]*)?$")
 CLEAR = 0.01
 """Difference of gains from which a model is ahead of another on a case."""
 
@@ -69,8 +69,12 @@ def named(model: str) -> Named:
 
 
 def version(model: str) -> str:
+    from carbo.chain import SCATTER
+
     settings, restarts = named(model)
-    return digest(settings.to_dict(), restarts or restarts is not None)
+    if restarts:
+        return digest(settings.to_dict(), restarts, SCATTER)
+    return digest(settings.to_dict(), restarts is not None)
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
