@@ -350,6 +350,12 @@ def test_without_the_default_preset_the_others_are_ranked_all_the_same() -> None
     assert found.problems == ("branin",)
 
 
+def test_a_problem_that_one_method_alone_was_run_on_does_not_hinder_the_ranking_on_others() -> None:
+    records = [record("branin", m, 1, falling(1, 100)) for m in ("default", "random")]
+    records.append(record("ising-1e-4", "default", 1, falling(1, 170)))
+    assert [found.problems for found in rankings.comparisons(arrange(records), ORIGINAL)] == [("branin",)]
+
+
 def test_a_variant_of_a_problem_is_ranked_nowhere() -> None:
     records = [record(p, m, 1, falling(1, 100)) for p in ("branin", "branin-published") for m in ("default", "random")]
     assert rankings.comparisons(arrange(records), ORIGINAL)[0].problems == ("branin",)

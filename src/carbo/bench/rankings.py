@@ -37,7 +37,8 @@ def rankings(results: Results, form: str) -> list[Table]:
 def comparisons(results: Results, form: str) -> list[Comparison]:
     """Of the paper's problems, then of those of other families; without the former, of the latter alone.
 
-    Problems are those that our default preset was run on (all, if it was not run), once each whatever their graphs.
+    Problems are those that our default preset was run on (all, if it was not run), once each whatever their graphs;
+    not those that a single method was run on.
     """
     paper, others = _problems(results, form)
     found = _of(results, form, ("all problems", "binary problems"), paper or others)
@@ -74,7 +75,8 @@ def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | 
 
 def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paper's, and those of other families."""
-    reference, everywhere = results.newest(REFERENCE), results.problems(form)
+    reference = results.newest(REFERENCE)
+    everywhere = [name for name in results.problems(form) if len(results.versions_on(name, form)) > 1]
     present = [name for name in everywhere if reference and results.of(name, form, reference)] or everywhere
     paper = tuple(name for name in present if name in COLUMNS and not COLUMNS[name].variant)
     others = tuple(name for name in present if name not in COLUMNS)
