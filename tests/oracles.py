@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from typing import TypeVar
 
 import numpy as np
 from scipy import integrate, special, stats
@@ -21,6 +22,8 @@ from scipy.linalg import expm
 
 from carbo import graph as graphs
 from carbo.graph import Floats, Graph, Ints, Scale
+
+Number = TypeVar("Number", float, Floats)
 
 # -- spaces ----------------------------------------------------------------------------------------------------------
 
@@ -289,3 +292,10 @@ def gamma_law(shape: float, rate: float, support: tuple[float, float]) -> Law:
 def normal_law(mean: float, sd: float, support: tuple[float, float]) -> Law:
     law = stats.norm(mean, sd)
     return Law(lambda x: np.asarray(law.cdf(x)), support)
+
+
+def richardson(f: Callable[[float], Number], h: float = 0.02) -> Number:
+    """f'(0): central differences at h, h / 2 and h / 4, the errors of order h^2 and h^4 removed."""
+    one, two, four = ((f(h / s) - f(-h / s)) / (2.0 * h / s) for s in (1.0, 2.0, 4.0))
+    finer, finest = (4.0 * two - one) / 3.0, (4.0 * four - two) / 3.0
+    return (16.0 * finest - finer) / 15.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
@@ -85,13 +86,6 @@ def log_likelihood(C0: Floats, y: Floats) -> float:
     return float(-0.5 * log_det - 0.5 * y @ np.linalg.solve(C, y))
 
 
-def richardson(f: Callable[[float], float], h: float = 0.02) -> float:
-    """f'(0): central differences at h, h / 2 and h / 4, the errors of order h^2 and h^4 removed."""
-    one, two, four = ((f(h / s) - f(-h / s)) / (2.0 * h / s) for s in (1.0, 2.0, 4.0))
-    finer, finest = (4.0 * two - one) / 3.0, (4.0 * four - two) / 3.0
-    return (16.0 * finest - finer) / 15.0
-
-
 # -- the value -------------------------------------------------------------------------------------------------------
 
 seeds = st.integers(0, 10**6)
@@ -135,7 +129,7 @@ def differences(c: Case, name: str, count: int) -> Floats:
     """The slope of the dense log likelihood in each parameter of that name."""
 
     def along(i: int) -> float:
-        return richardson(lambda t: log_likelihood(without_mean(shifted(c, name, i, t)), c.data.y))
+        return oracles.richardson(lambda t: log_likelihood(without_mean(shifted(c, name, i, t)), c.data.y))
 
     return np.array([along(i) for i in range(count)])
 
@@ -354,12 +348,9 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
     assert sorted(i for part in parts for i in part.variables) == some
     for part in parts:
         found, own = part.tables(log_beta[part.variables]), weight[part.variables][:, None, None]
-        np.testing.assert_allclose(part.spread(own * found.z), exact(0.0, part.variables), rtol=0, atol=1e-8)
-        one, two, four = (
-            (exact(h, part.variables) - exact(-h, part.variables)) / (2.0 * h) for h in (0.02, 0.01, 0.005)
-        )
-        expected = (16.0 * (4.0 * four - two) / 3.0 - (4.0 * two - one) / 3.0) / 15.0
-        np.testing.assert_allclose(part.spread(own * found.change()), expected, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(part.spread(own * found.z), exact(0.0, part.variables), rtol=0, atol=1e-9)
+        expected = oracles.richardson(partial(exact, variables=part.variables))
+        np.testing.assert_allclose(part.spread(own * found.change()), expected, rtol=0, atol=1e-7)
 
 
 def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_together() -> None:
@@ -412,7 +403,7 @@ def assert_slope_of(scalar: Scalar, slope: Sloped, support: tuple[float, float])
     np.testing.assert_allclose(value, [scalar(t) for t in theta.tolist()], rtol=1e-10, atol=1e-12)
 
     def along(t: float) -> float:
-        return richardson(lambda h: scalar(t + h))
+        return oracles.richardson(lambda h: scalar(t + h))
 
     expected = [along(t) for t in theta.tolist()]
     np.testing.assert_allclose(by, expected, rtol=1e-7, atol=1e-7)

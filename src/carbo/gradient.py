@@ -21,6 +21,7 @@ of one matrix product with Phi. Other graphs, and larger ones, need these sums b
 from __future__ import annotations
 
 import math
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -112,10 +113,8 @@ class Likelihood:
             p += level
             sums.append(p)
         for part, first in zip(self._parts, a, strict=True):
-            sums[0] += part.spread(power := first)
-            for p in range(1, len(sums)):
-                power = power * first
-                sums[p] += part.spread(power)
+            for p, power in zip(sums, accumulate(repeat(first, len(sums)), np.multiply), strict=True):
+                np.add(p, part.spread(power), out=p)
         return sums
 
     def _polynomials(self, p: list[Floats]) -> list[Floats]:

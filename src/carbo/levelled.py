@@ -53,8 +53,7 @@ class Stack(NamedTuple):
         lam, modes = np.zeros((len(spectra), k)), np.zeros((len(spectra), k, k))
         for i, s in enumerate(spectra):
             lam[i, : s.size], modes[i, : s.size, : s.size] = s.lam, s.modes
-        size, slowest = (np.array([float(value) for value in each]) for each in
-                         zip(*((s.size, s.slowest) for s in spectra), strict=True))  # fmt: skip
+        size, slowest = np.array([float(s.size) for s in spectra]), np.array([s.slowest for s in spectra])
         return cls(lam, modes, modes * modes, size, slowest)
 
 
@@ -88,8 +87,8 @@ class Levelled:
 
     def table(self) -> Table:
         """z of one variable, wherever it is asked for."""
-        (m,) = self._m.tolist()
-        assert isinstance(m, float)  # several variables have no table
+        assert isinstance(self._of, Spectrum)
+        m = float(self._m[0])
         return self._T.table(self._s, self._v / math.sqrt(m), m)
 
     def between(self, levels: Ints) -> Between:

@@ -134,7 +134,7 @@ _PEST = _column("pest-control", ("Pest control", "pest"), """
           "so, may evaluate points again. The paper's own runs took the five choices as ordered, here they are "
           "categories. The best setting known, the third pesticide at all stations but the last, is worth 12.0085, the "
           "same with the fourth 12.0493; single evaluations scatter by 0.0233, so that means of a few runs differ "
-          "by luck. The paper preset ends at the fourth's in all its runs and sees it once or twice; the printed "
+          "by luck. The paper preset ends at the fourth's in all its runs and sees it once; the printed "
           "12.0012 is what the least of thirty draws of it would be, or one draw of the third's. See Noise in "
           "[experiments.md](experiments.md)")  # fmt: skip
 _OTHER = (
