@@ -294,6 +294,62 @@ def normal_law(mean: float, sd: float, support: tuple[float, float]) -> Law:
     return Law(lambda x: np.asarray(law.cdf(x)), support)
 
 
+def t_law(df: float, scale: float, support: tuple[float, float]) -> Law:
+    law = stats.t(df, scale=scale)
+    return Law(lambda x: np.asarray(law.cdf(x)), support)
+
+
+@dataclass(frozen=True)
+class Pooled(Law):
+    """Of each of `count` numbers that are normal about 0 with one standard deviation s, all of them in the support;
+    (scale / s)^2 is exponential. Means over s by the midpoints of its quantiles.
+    """
+
+    scale: float
+    count: int
+
+    @property
+    def deviations(self) -> Floats:
+        return np.asarray(self.scale / np.sqrt(stats.expon.isf((np.arange(4_000) + 0.5) / 4_000)))
+
+    def within(self, low: Floats, high: Floats) -> Floats:
+        """P(low < x < high) for each s, in the last axis."""
+        s = self.deviations
+        return np.asarray(stats.norm.cdf(high[..., None] / s) - stats.norm.cdf(low[..., None] / s))
+
+    def largest_cdf(self, m: Floats) -> Floats:
+        """Of the largest absolute value of the `count` numbers: where they are not independent it is another law."""
+        low, high = (np.array(end) for end in self.support)
+        all_small = self.within(np.maximum(-m, low), np.minimum(m, high)) ** self.count
+        return np.asarray(all_small.mean(axis=-1) / (self.within(low, high) ** self.count).mean())
+
+    def draw_together(self, rng: np.random.Generator, draws: int) -> Floats:
+        """(draws, count), by rejection."""
+        found = np.zeros((0, self.count))
+        while len(found) < draws:
+            s = self.scale / np.sqrt(rng.exponential(size=(draws, 1)))
+            x = s * rng.standard_normal((draws, self.count))
+            found = np.concatenate([found, x[((x > self.support[0]) & (x < self.support[1])).all(axis=1)]])
+        return found[:draws]
+
+
+def pooled_law(scale: float, support: tuple[float, float], count: int) -> Pooled:
+    low, high = (np.array(end) for end in support)
+
+    def antiderivative(x: Floats) -> Floats:
+        below = law.within(np.full(np.shape(x), -np.inf), np.asarray(x))
+        return np.asarray((below * law.within(low, high) ** (count - 1)).mean(axis=-1))
+
+    law = Pooled(antiderivative, support, scale, count)
+    return law
+
+
+def log_pooled(x: Floats, scale: float) -> float:
+    """Log density of numbers as in `Pooled`, before they are cut off: Student's t with two degrees of freedom."""
+    law = stats.multivariate_t(np.zeros(len(x)), scale**2 * np.eye(len(x)), df=2)
+    return float(law.logpdf(x))
+
+
 def richardson(f: Callable[[float], Number], h: float = 0.02) -> Number:
     """f'(0): central differences at h, h / 2 and h / 4, the errors of order h^2 and h^4 removed."""
     one, two, four = ((f(h / s) - f(-h / s)) / (2.0 * h / s) for s in (1.0, 2.0, 4.0))

@@ -6,6 +6,7 @@ The law is tested as in `test_posterior`, by Geweke's (2004) exact variant, and 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
@@ -29,19 +30,21 @@ from carbo.kernel import Kernel, Scales
 from carbo.orders import Orders
 from carbo.posterior import Model, Sampling, initial
 from carbo.priors import Priors, Slopes
+from carbo.settings import STANDARD as DEFAULT
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
 from tests.doors import CHEAP
 from tests.test_posterior import (
-    DEFAULT,
     GEWEKE_ROWS,
     GEWEKE_SPACE,
     MIXED,
+    POOLED,
     STANDARD,
     Laws,
     assert_sane,
     flat,
     hard_cases,
+    joint_p_values,
     kernels,
     model_covariance,
     parameter,
@@ -88,7 +91,14 @@ def test_x_holds_what_moves_and_the_rest_stays_as_it_was() -> None:
 def log_prior(priors: Priors, kernel: Kernel, h: Hyper) -> float:
     """Of all that moves but the mean, one scalar function at a time."""
     total = priors.log_noise(h.log_noise) - 0.5 * float(np.sum((h.log_w / priors.weight_sd) ** 2))
-    for at in kernel.coordinates():
+    some = kernel.coordinates()
+    if priors.relevance == "pooled":
+        log_r = h.scales.log_relevance[[at.variable for at in some if at.name == "relevance"]]
+        total += oracles.log_pooled(log_r, priors.relevance_scale)
+        total -= oracles.log_pooled(np.zeros(len(log_r)), priors.relevance_scale)
+        total -= (2.0 + len(log_r)) * math.log(priors.relevance_scale)
+        some = [at for at in some if at.name == "beta"]
+    for at in some:
         one = priors.log_beta if at.name == "beta" else priors.log_relevance
         total += one(float(getattr(h.scales, f"log_{at.name}")[at.variable]))
     return total
@@ -101,6 +111,7 @@ def exact_log_density(model: Model, space: tuple[Graph, ...], data: Data, h: Hyp
 
 PRIORS = {
     "default": DEFAULT,
+    "pooled": dataclasses.replace(POOLED, relevance_scale=0.6),
     "published": Priors(level="standard", beta="published", noise="published", relevance="half-cauchy"),
     "gamma": Priors(level="standard", beta="gamma", noise="half-cauchy", relevance="normal", weight_sd=0.7),
 }
@@ -206,24 +217,31 @@ def geweke(seed: int, model: Model, move: Transition, laws: Laws, replicates: in
             kept.append(parameter(h, name))
         residuals.append(oracles.whiten(C, data.y - h.mean))
     assert stayed < 0.5 * ROUNDS * replicates  # standing still would leave any law invariant
-    p = {name: p_value(np.array(kept), laws[name].cdf) for name, kept in ends.items()}
+    p = {name: p_value(np.array(kept), laws[name].cdf) for name, kept in ends.items()} | joint_p_values(laws, ends)
     p["residuals"] = p_value(np.concatenate(residuals), lambda z: np.asarray(stats.norm.cdf(z)))
     p["quadratic form"] = p_value(np.sum(np.square(residuals), axis=1), lambda q: np.asarray(stats.chi2(n).cdf(q)))
     return p
 
 
-def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant() -> None:
+@pytest.mark.parametrize("priors", [STANDARD, POOLED], ids=["horseshoe", "pooled"])
+def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant(priors: Priors) -> None:
     kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 250))
+    assert_plausible(geweke(1, Model(kernel, priors), transition, parameter_laws(kernel, priors), 250))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("beta", "relevance", "highest"),
-    [("published", "normal", 3), ("gamma", "horseshoe", 3), ("normal", "horseshoe", 1), ("normal", "normal", 2)],
+    [
+        ("published", "normal", 3),
+        ("gamma", "horseshoe", 3),
+        ("normal", "horseshoe", 1),
+        ("normal", "normal", 2),
+        ("normal", "pooled", 3),
+    ],
 )
 def test_a_draw_leaves_the_joint_law_invariant_under_every_prior(
-    beta: Literal["published", "gamma", "normal"], relevance: Literal["normal", "horseshoe"], highest: int
+    beta: Literal["published", "gamma", "normal"], relevance: Literal["normal", "horseshoe", "pooled"], highest: int
 ) -> None:
     kernel = orders(GEWEKE_SPACE, highest)
     priors = Priors(level="standard", noise="half-cauchy", noise_scale=0.1, beta=beta, relevance=relevance)
@@ -243,6 +261,14 @@ class WrongRelevance(Priors):
 
     def relevance_slope(self, theta: Floats) -> Slopes:
         return super().relevance_slope(theta - 2.0)
+
+
+class FewRelevances(Priors):
+    """Pooled relevances counted as if there were none: only the prior of their spread."""
+
+    def relevance_slope(self, theta: Floats) -> Slopes:
+        value, by = super().relevance_slope(theta)
+        return 2.0 / (2.0 + len(theta)) * value, 2.0 / (2.0 + len(theta)) * by
 
 
 def shrunk(rng: np.random.Generator, h: Hyper, model: Model, data: Data) -> Hyper:
@@ -291,6 +317,11 @@ def test_a_broken_draw_is_seen(what: str) -> None:
     wrong = kind(level="standard", noise="half-cauchy", noise_scale=0.3, beta="normal", relevance_scale=0.8)
     kernel = kernels(GEWEKE_SPACE)["orders"]
     assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 100))
+
+
+def test_pooled_relevances_that_are_not_counted_are_seen() -> None:
+    wrong, kernel = FewRelevances(**dataclasses.asdict(POOLED)), kernels(GEWEKE_SPACE)["orders"]
+    assert_rejected(geweke(1, Model(kernel, wrong), transition, parameter_laws(kernel, POOLED), 250))
 
 
 # -- the law of the chain: the slice sampler's draws -----------------------------------------------------------------

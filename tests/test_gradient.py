@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from carbo import Integer, Space, gradient, priors, seen
 from carbo.conditional import Data
@@ -428,9 +429,10 @@ def test_slopes_of_the_half_cauchy_the_gamma_and_the_normal(scale: float) -> Non
 
 
 def every_prior() -> list[tuple[str, str]]:
-    """(parameter, name) of all priors that have a slope, as the class declares them."""
+    """(parameter, name) of all priors of single parameters that have a slope, as the class declares them."""
     hints = get_type_hints(Priors)
-    return [(key, name) for key in ("beta", "noise", "relevance") for name in get_args(hints[key])]
+    every = [(key, name) for key in ("beta", "noise", "relevance") for name in get_args(hints[key])]
+    return [pair for pair in every if pair != ("relevance", "pooled")]
 
 
 @pytest.mark.parametrize(("parameter", "name"), every_prior())
@@ -439,3 +441,19 @@ def test_every_prior_that_can_be_chosen_has_the_slope_of_its_density(parameter: 
     chosen = Priors(**{parameter: name}, **other)  # type: ignore[arg-type]
     scalar, slope = getattr(chosen, f"log_{parameter}"), getattr(chosen, f"{parameter}_slope")
     assert_slope_of(scalar, slope, getattr(chosen, f"{parameter}_support"))
+
+
+@given(theta=arrays(np.float64, st.integers(1, 6), elements=st.floats(-6.0, 3.0)), scale=st.floats(0.3, 3.0))
+def test_the_slope_of_pooled_relevances_is_that_of_their_joint_density(theta: Floats, scale: float) -> None:
+    chosen = Priors(relevance="pooled", relevance_scale=scale)
+    (value,), by = chosen.relevance_slope(theta)
+    level = oracles.log_pooled(0.0 * theta, scale) + (2.0 + len(theta)) * math.log(scale)
+    assert value == pytest.approx(oracles.log_pooled(theta, scale) - level, rel=1e-9, abs=1e-9)
+
+    def along(unit: Floats) -> float:
+        return oracles.richardson(lambda h: oracles.log_pooled(theta + h * unit, scale))
+
+    for i, unit in enumerate(np.eye(len(theta))):
+        assert by[i] == pytest.approx(along(unit), rel=1e-5, abs=1e-5)
+        given_others = chosen.log_relevance(float(theta[i]), np.delete(theta, i))
+        assert given_others == pytest.approx(value, rel=1e-12, abs=1e-12)

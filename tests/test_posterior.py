@@ -6,6 +6,7 @@ and values from the model, alternates sweeps with fresh values, and must still s
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -25,14 +26,14 @@ from carbo.graph import Floats, Graph, Ints, spectrum
 from carbo.kernel import Kernel, Scales
 from carbo.orders import Orders
 from carbo.posterior import Model, Sampling, State, draw, initial, start, sweep
-from carbo.priors import Priors
+from carbo.priors import NO_OTHERS, Priors
 from carbo.product import Product
+from carbo.settings import STANDARD as DEFAULT
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value, p_value_two
 
 MIXED = (graphs.complete(2), graphs.complete(3), graphs.path(4), graphs.complete(2), graphs.cycle(5))
 PAPER = Priors()
-DEFAULT = Priors(level="standard", noise="half-cauchy", beta="normal")
 
 
 def kernels(space: Sequence[Graph]) -> dict[str, Kernel]:
@@ -274,6 +275,9 @@ STANDARD = Priors(
 )
 
 
+POOLED = dataclasses.replace(STANDARD, relevance="pooled")
+
+
 def parameter_laws(kernel: Kernel, priors: Priors) -> Laws:
     """The prior of every parameter that a sweep updates, by independent means."""
     everywhere = (-40.0, 40.0)
@@ -285,6 +289,9 @@ def parameter_laws(kernel: Kernel, priors: Priors) -> Laws:
     relevance = {
         "horseshoe": oracles.horseshoe_law(priors.relevance_scale, priors.relevance_support),
         "normal": oracles.normal_law(0.0, priors.relevance_scale, priors.relevance_support),
+        "pooled": oracles.pooled_law(
+            priors.relevance_scale, priors.relevance_support, sum(c.name == "relevance" for c in kernel.coordinates())
+        ),
     }[priors.relevance]
     laws = {"mean": oracles.normal_law(0.0, 1.0, everywhere)}
     laws["log_noise"] = oracles.half_cauchy_law(priors.noise_scale, priors.noise_support)
@@ -295,8 +302,24 @@ def parameter_laws(kernel: Kernel, priors: Priors) -> Laws:
     return laws
 
 
+def pooled(laws: Laws) -> dict[str, oracles.Pooled]:
+    """The laws of parameters that are drawn together."""
+    return {name: law for name, law in laws.items() if isinstance(law, oracles.Pooled)}
+
+
+def joint_p_values(laws: Laws, ends: dict[str, list[float]]) -> dict[str, float]:
+    """Of the largest of the pooled parameters, which are not independent; nothing where there are none."""
+    if not (together := pooled(laws)):
+        return {}
+    largest = np.abs([ends[name] for name in together]).max(axis=0)
+    return {"largest of the pooled": p_value(largest, next(iter(together.values())).largest_cdf)}
+
+
 def prior_draws(rng: np.random.Generator, kernel: Kernel, laws: Laws, count: int) -> Iterator[Hyper]:
-    d, drawn = len(kernel.spectra), {name: law.draw(rng, count) for name, law in laws.items()}
+    d, together = len(kernel.spectra), pooled(laws)
+    drawn = {name: law.draw(rng, count) for name, law in laws.items() if name not in together}
+    for law in list(together.values())[:1]:
+        drawn |= dict(zip(together, law.draw_together(rng, count).T, strict=True))
     for c in range(count):
         scales = {
             name: np.array([drawn[f"{name} {i}"][c] if f"{name} {i}" in drawn else 0.0 for i in range(d)])
@@ -330,16 +353,20 @@ def geweke(seed: int, model: Model, move: Sweep, laws: Laws, replicates: int) ->
             kept.append(parameter(h, name))
         residuals.append(oracles.whiten(C, data.y - h.mean))
         quadratic_forms.append(float(residuals[-1] @ residuals[-1]))
-    p = {name: p_value(np.array(kept), laws[name].cdf) for name, kept in ends.items()}
+    p = {name: p_value(np.array(kept), laws[name].cdf) for name, kept in ends.items()} | joint_p_values(laws, ends)
     p["residuals"] = p_value(np.concatenate(residuals), lambda z: np.asarray(stats.norm.cdf(z)))
     p["quadratic form"] = p_value(np.array(quadratic_forms), lambda q: np.asarray(stats.chi2(n).cdf(q)))
     return p
 
 
-@pytest.mark.parametrize("name", ["product", "orders", "orders and product"])
-def test_a_sweep_leaves_the_joint_law_of_parameters_and_values_invariant(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "priors"),
+    [("product", STANDARD), ("orders", STANDARD), ("orders and product", STANDARD), ("orders", POOLED)],
+    ids=["product", "orders", "orders and product", "orders, pooled"],
+)
+def test_a_sweep_leaves_the_joint_law_of_parameters_and_values_invariant(name: str, priors: Priors) -> None:
     kernel = kernels(GEWEKE_SPACE)[name]
-    assert_plausible(geweke(1, Model(kernel, STANDARD), sweep, parameter_laws(kernel, STANDARD), 250))
+    assert_plausible(geweke(1, Model(kernel, priors), sweep, parameter_laws(kernel, priors), 250))
 
 
 @pytest.mark.slow
@@ -350,10 +377,11 @@ def test_a_sweep_leaves_the_joint_law_of_parameters_and_values_invariant(name: s
         ("product", "gamma", "normal"),
         ("orders", "gamma", "normal"),
         ("orders and product", "published", "horseshoe"),
+        ("orders", "gamma", "pooled"),
     ],
 )
 def test_a_sweep_leaves_the_joint_law_invariant_under_every_prior(
-    name: str, beta: Literal["published", "gamma"], relevance: Literal["normal", "horseshoe"]
+    name: str, beta: Literal["published", "gamma"], relevance: Literal["normal", "horseshoe", "pooled"]
 ) -> None:
     kernel = kernels(GEWEKE_SPACE)[name]
     priors = Priors(level="standard", noise="half-cauchy", noise_scale=0.1, beta=beta, relevance=relevance)
@@ -392,6 +420,18 @@ BROKEN: dict[str, tuple[type[Priors], Sweep]] = {
     "quadratic form halved": (Priors, halved),
     "density remembered wrongly": (Priors, stale),
 }
+
+
+class FewRelevances(Priors):
+    """Pooled relevances counted as if there were none: only the prior of their spread."""
+
+    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
+        return 2.0 / (3.0 + len(others)) * super().log_relevance(theta, others)
+
+
+def test_pooled_relevances_that_are_not_counted_are_seen() -> None:
+    wrong, kernel = FewRelevances(**dataclasses.asdict(POOLED)), kernels(GEWEKE_SPACE)["orders"]
+    assert_rejected(geweke(1, Model(kernel, wrong), sweep, parameter_laws(kernel, POOLED), 250))
 
 
 @pytest.mark.parametrize("what", BROKEN)

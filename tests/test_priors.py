@@ -99,12 +99,21 @@ def test_the_prior_of_the_noise_is_the_one_its_name_says(chosen: Priors, law: La
         (Priors(relevance="horseshoe", relevance_scale=0.5), oracles.horseshoe_law(0.5, RELEVANCE)),
         (Priors(relevance="half-cauchy", relevance_scale=2.0), oracles.half_cauchy_law(2.0, RELEVANCE)),
         (Priors(relevance="normal", relevance_scale=1.5), oracles.normal_law(0.0, 1.5, RELEVANCE)),
+        (Priors(relevance="pooled", relevance_scale=1.5), oracles.t_law(2, 1.5, RELEVANCE)),
     ],
-    ids=["horseshoe", "half-cauchy", "normal"],
+    ids=["horseshoe", "half-cauchy", "normal", "pooled"],
 )
 def test_the_prior_of_a_relevance_is_the_one_its_name_says(chosen: Priors, law: Law) -> None:
     assert chosen.relevance_support == law.support
     assert_density_of(chosen.log_relevance, law)
+
+
+def test_a_pooled_relevance_given_others_is_as_wide_as_they_are() -> None:
+    """Conditionals of Student's t with two degrees of freedom: two and k more, scale by the others' squares."""
+    others = np.array([2.0, -1.0, 0.5, 3.0])
+    width = math.sqrt((2.0 * 0.7**2 + others @ others) / 6)
+    law = oracles.t_law(6, width, RELEVANCE)
+    assert_density_of(lambda t: Priors(relevance="pooled", relevance_scale=0.7).log_relevance(t, others), law)
 
 
 def test_published_noise_prior_is_the_papers_formula() -> None:

@@ -204,7 +204,10 @@ def update_scale(
     if at.name == "beta":
         prior, values = Prior(model.priors.log_beta, model.priors.beta_support), hyper.scales.log_beta
     else:
-        prior, values = Prior(model.priors.log_relevance, model.priors.relevance_support), hyper.scales.log_relevance
+        values = hyper.scales.log_relevance
+        rest = [c.variable for c in kernel.coordinates() if c.name == "relevance" and c.variable != at.variable]
+        others = values[rest]
+        prior = Prior(lambda theta: model.priors.log_relevance(theta, others), model.priors.relevance_support)
     now = float(values[at.variable])
     change = kernel.swap(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
     if isinstance(change, Split):

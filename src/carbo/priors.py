@@ -1,5 +1,5 @@
 """Log prior densities, up to a constant, one function each. All take and return floats; those named `_slope` take
-arrays of logarithms and return values and derivatives.
+arrays of logarithms and return values, whose sum is the log density of them all, and derivatives.
 
 Notation
     tau     global scale of the Horseshoe (Carvalho, Polson and Scott 2010)
@@ -58,6 +58,11 @@ def truncated_normal(x: float, lower: float, upper: float) -> float:
     return normal(x, 0.5 * (lower + upper), 0.25 * (upper - lower))
 
 
+def pooled(log_x: Floats, scale: float) -> float:
+    """All of log_x normal about 0 with one standard deviation s, integrated out: s^2 is scale^2 over a Gamma(1, 1)."""
+    return -(1.0 + 0.5 * len(log_x)) * math.log(scale**2 + 0.5 * float(log_x @ log_x))
+
+
 def horseshoe_bound_slope(log_x: Floats, tau: float) -> Slopes:
     """`horseshoe_bound` at exp(log_x), and its derivative by log_x."""
     u = 2.0 * (tau * np.exp(-log_x)) ** 2
@@ -85,6 +90,15 @@ def normal_slope(x: Floats, mean: float, sd: float) -> Slopes:
     return -0.5 * away**2, -away / sd
 
 
+def pooled_slope(log_x: Floats, scale: float) -> Slopes:
+    """One value, of all of log_x together."""
+    by = -(2.0 + len(log_x)) / (2.0 * scale**2 + float(log_x @ log_x)) * log_x
+    return np.array([pooled(log_x, scale)]), by
+
+
+NO_OTHERS = np.zeros(0)
+
+
 @dataclass(frozen=True)
 class Priors:
     """Which prior each parameter has; intervals are supports on the log scale.
@@ -94,7 +108,9 @@ class Priors:
     level: "published" puts the paper's data-dependent priors on mean and signal variance; "standard" puts N(0, 1)
     on the mean, drawn exactly, and log w ~ N(0, weight_sd).
     noise: "published" is the paper's bound; "half-cauchy" has scale noise_scale on the variance.
-    relevance: "horseshoe" or "half-cauchy" with scale relevance_scale, or "normal": log r ~ N(0, relevance_scale).
+    relevance: "horseshoe" or "half-cauchy" with scale relevance_scale, "normal": log r ~ N(0, relevance_scale), or
+    "pooled": log r ~ N(0, s) with one s for all variables, which the data tell: small where all matter alike, large
+    where few do. (relevance_scale / s)^2 ~ Gamma(1, 1).
     """
 
     beta: Literal["published", "horseshoe", "gamma", "normal"] = "published"
@@ -108,7 +124,7 @@ class Priors:
     noise: Literal["published", "half-cauchy"] = "published"
     noise_scale: float = 0.05
     noise_support: Interval = (-12.0, math.log(1e4))
-    relevance: Literal["horseshoe", "half-cauchy", "normal"] = "horseshoe"
+    relevance: Literal["horseshoe", "half-cauchy", "normal", "pooled"] = "horseshoe"
     relevance_scale: float = 1.0
     relevance_support: Interval = (-6.0, 3.0)
 
@@ -153,7 +169,10 @@ class Priors:
             return horseshoe_bound_slope(theta, 0.1 / math.sqrt(2.0))
         return half_cauchy_on_log_slope(theta, self.noise_scale)
 
-    def log_relevance(self, theta: float) -> float:
+    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
+        """Of one variable, given the others' log relevances."""
+        if self.relevance == "pooled":
+            return pooled(np.append(others, theta), self.relevance_scale)
         if self.relevance == "horseshoe":
             return horseshoe_on_log(theta, self.relevance_scale)
         if self.relevance == "half-cauchy":
@@ -161,7 +180,9 @@ class Priors:
         return normal(theta, 0.0, self.relevance_scale)
 
     def relevance_slope(self, theta: Floats) -> Slopes:
-        """log_relevance of each, and its derivative."""
+        """The log density of all relevances, as values that sum to it, and its derivatives."""
+        if self.relevance == "pooled":
+            return pooled_slope(theta, self.relevance_scale)
         if self.relevance == "horseshoe":
             return horseshoe_on_log_slope(theta, self.relevance_scale)
         if self.relevance == "half-cauchy":

@@ -25,7 +25,7 @@ Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-ann
 
 HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
-STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal", beta_mean=-2.0, beta_sd=1.5)
+STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal", beta_mean=-2.0, beta_sd=1.5, relevance="pooled")
 """The default preset's priors."""
 
 
@@ -186,7 +186,7 @@ def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -
 
 
 DEFAULT = Settings()
-"""The best we know: orders of interaction up to three, relevances with a Horseshoe prior, log EI."""
+"""The best we know: orders of interaction up to three, relevances whose spread the data tell, log EI."""
 
 PAPER = Settings(
     kernel="product",
