@@ -154,6 +154,31 @@ def order_parts(space: Sequence[Graph], scale: Scale, beta: Floats, r: Floats, r
     return np.stack([*parts, full])
 
 
+def adjacent_parts(space: Sequence[Graph], r: Floats, rows: Ints, highest: int, columns: int = 64) -> Floats:
+    """(highest - 1, n, n): the sums over two, three, ... categories one after another, divided by their value at z = 1.
+
+    Variables of one value are passed over; where any other is no complete graph, or the values are too many, nothing.
+    """
+    active, n = [i for i, g in enumerate(space) if g.size > 1], len(rows)
+    parts = []
+    for q in range(2, highest + 1):
+        total, norm = np.zeros((n, n)), 0.0
+        for start in range(len(active)):
+            some = active[start : start + q]
+            if len(some) < q or any(space[i].kind != "complete" for i in some):
+                continue
+            if math.prod(space[i].size - 1 for i in some) > columns:
+                continue
+            one, own = np.ones((n, n)), 1.0
+            for i in some:
+                equal = rows[:, i, None] == rows[:, i]
+                one *= r[i] * np.where(equal, 1.0, -1.0 / (space[i].size - 1))
+                own *= float(r[i])
+            total, norm = total + one, norm + own
+        parts.append(total / norm if norm > 0 else total)
+    return np.array(parts).reshape(highest - 1, n, n)
+
+
 # -- Gaussian processes ----------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 from carbo import gp
 from carbo import graph as graphs
+from carbo.adjacent import Adjacent
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import Ensemble, Recombined, build
 from carbo.graph import Floats, Graph, Ints, spectrum
@@ -27,7 +28,7 @@ MIXED = (graphs.complete(3), graphs.path(5), oracles.random_weighted(np.random.d
 WIDE = (graphs.path(700), graphs.complete(2), graphs.path(400))
 """Too many values for dense one-hot rows."""
 SPACES = {"nominal": NOMINAL, "mixed": MIXED, "wide": WIDE}
-KERNELS = ("product", "orders", "orders and product")
+KERNELS = ("product", "orders", "orders and product", "adjacent")
 EXACT = 1e-9
 """Allowed difference of two float64 routes."""
 
@@ -41,6 +42,8 @@ class Case(NamedTuple):
 
 def make_kernel(name: str, space: Sequence[Graph]) -> Kernel:
     spectra = tuple(spectrum(g) for g in space)
+    if name == "adjacent":
+        return Adjacent(spectra, 3, False)
     return Product(spectra) if name == "product" else Orders(spectra, 2, name == "orders and product")
 
 
@@ -69,6 +72,9 @@ def exact(c: Case, s: int, rows: Ints) -> tuple[Floats, Floats]:
     w, beta, r = np.exp(h.log_w), np.exp(h.scales.log_beta), np.exp(h.scales.log_relevance)
     if isinstance(kernel, Orders):
         parts = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)[: kernel.size]
+        if isinstance(kernel, Adjacent):
+            rows_ = oracles.adjacent_parts(c.space, r, together, kernel.highest)
+            parts = np.concatenate([parts[: kernel.highest], rows_])
     else:
         parts = oracles.product_gram(c.space, "connectivity", beta, together)[None]
     K, n = np.tensordot(w, parts, 1), len(c.data.y)

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from carbo import Integer, Space, gradient, priors, seen
+from carbo.adjacent import Adjacent, features
 from carbo.conditional import Data
-from carbo.gradient import Likelihood, Slope, affine_powers, by_one, features
+from carbo.gradient import Likelihood, Slope, affine_powers, by_one
 from carbo.graph import Floats, Ints, Spectrum
 from carbo.kernel import Scales
 from carbo.orders import Orders
@@ -52,6 +53,12 @@ def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Ca
     kernel = Orders(space.spectra(), highest, False)
     return Case(space, kernel, Data(X, rng.normal(size=n)), scales, rng.uniform(-3.0, 2.0, highest),
                 float(rng.uniform(-5.0, 1.0)))  # fmt: skip
+
+
+def adjoining(c: Case, rng: np.random.Generator) -> Case:
+    """The same with parts of variables in a row."""
+    kernel = Adjacent(c.kernel.spectra, c.kernel.highest, False)
+    return c._replace(kernel=kernel, log_w=np.append(c.log_w, rng.uniform(-3.0, 2.0, c.kernel.highest - 1)))
 
 
 def any_case(seed: int) -> Case:
@@ -148,6 +155,16 @@ def assert_slopes(c: Case) -> None:
 @settings(max_examples=50)
 def test_every_slope_is_the_difference_quotient(seed: int) -> None:
     assert_slopes(any_case(seed))
+
+
+@given(seed=seeds)
+@settings(max_examples=40)
+def test_every_slope_with_parts_of_variables_in_a_row(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = rng.choice(["binary", "binary", "categorical", "constant", "levels"], int(rng.integers(2, 7))).tolist()
+    c = adjoining(case(rng, kinds, int(rng.integers(1, 25)), int(rng.integers(1, 5))), rng)
+    assert at(c).value == pytest.approx(log_likelihood(without_mean(c), c.data.y), rel=1e-8, abs=1e-8)
+    assert_slopes(c)
 
 
 @pytest.mark.parametrize("most", [1, 4])

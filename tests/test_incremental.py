@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from carbo import Binary, Categorical, Integer, Space
 from carbo import around as arounds
 from carbo import ensemble as ens
+from carbo.adjacent import Adjacent
 from carbo.around import Around
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
@@ -26,7 +27,7 @@ from carbo.sums import cross, diagonal
 from tests import test_ensemble
 from tests.spaces import any_kinds, space_of, wide_above
 
-KERNELS = ("product", "orders", "orders and product")
+KERNELS = ("product", "orders", "orders and product", "adjacent")
 SAMPLES = 3
 EXACT, SINGLE = 1e-10, 1e-5
 """Allowed relative differences of float64 routes, and of a float32 route."""
@@ -46,6 +47,8 @@ class Case(NamedTuple):
 
 def kernel_of(name: str, space: Space, highest: int = 2) -> Kernel:
     spectra = space.spectra()
+    if name == "adjacent":
+        return Adjacent(spectra, highest, False)
     return Product(spectra) if name == "product" else Orders(spectra, highest, name == "orders and product")
 
 
@@ -94,7 +97,12 @@ def wide() -> Space:
 
 @pytest.mark.parametrize(
     ("name", "narrow_way", "wide_way"),
-    [("product", OfProduct, OfProduct), ("orders", OfOrders, OfOrders), ("orders and product", Plain, Plain)],
+    [
+        ("product", OfProduct, OfProduct),
+        ("orders", OfOrders, OfOrders),
+        ("orders and product", Plain, Plain),
+        ("adjacent", OfOrders, OfOrders),
+    ],
 )
 def test_each_kernel_goes_its_own_way(name: str, narrow_way: type[Plain], wide_way: type[Plain]) -> None:
     rng, narrow = np.random.default_rng(0), space_of(np.random.default_rng(0), ["levels", "binary"])

@@ -908,7 +908,7 @@ def saved(preset: str = "default") -> dict[str, Any]:
     return state
 
 
-@pytest.mark.parametrize("version", [0, 3, 5, "4", None])
+@pytest.mark.parametrize("version", [0, 4, 6, "5", None])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     with pytest.raises(carbo.StateError, match="version"):
         Optimizer.from_state(binary(4), saved() | {"version": version})

@@ -1,4 +1,5 @@
-"""What the data say: the model of the function and that of failures, each with its chain, and the warp of the values.
+"""What the data say: the model of the function and that of failures, each with its chain, and the model's shape: a warp
+of the values, and whether adjacent variables have parts of their own.
 
 Notation
     X       (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
@@ -14,8 +15,10 @@ from scipy.special import ndtr
 
 from carbo import chain as chains
 from carbo import ensemble as ens
+from carbo.adjacent import Adjacent
 from carbo.chain import Chain
 from carbo.conditional import Data
+from carbo.evidence import MULTIPLES, Models, Shape, looked
 from carbo.graph import Floats, Ints
 from carbo.kernel import Kernel
 from carbo.orders import Orders
@@ -26,7 +29,6 @@ from carbo.space import Space
 from carbo.subset import Given, Shares, shares, spared
 from carbo.threads import limited
 from carbo.values import Scale, standardise
-from carbo.warping import Warping, looked
 
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
@@ -49,7 +51,7 @@ class View(NamedTuple):
     data: Data
     share: Shares
     scale: Scale
-    warping: Warping
+    shape: Shape
     chain: Chain | None
 
     @property
@@ -71,37 +73,41 @@ class Failures(NamedTuple):
 
 
 class Beliefs:
-    """Models over a space. What moves is the chains and the warp; `advance` and `failures` move them, nothing else."""
+    """Models over a space. What moves is the chains and the shape; `advance` and `failures` move them, nothing else."""
 
     def __init__(self, space: Space, settings: Settings) -> None:
         self.settings = settings
-        kernel = kernel_of(space, settings)
-        self.model, self.failure_model = Model(kernel, settings.priors), Model(kernel, STANDARD)
+        self.models = models_of(space, settings)
+        self.failure_model = Model(kernel_of(space, settings), STANDARD)
         self.chain: Chain | None = None
         self.failure_chain: Chain | None = None
-        self.warping = Warping()
+        self.shape = Shape()
+
+    @property
+    def model(self) -> Model:
+        """The one in use."""
+        return self.models.of(self.shape)
 
     def view(self, told: Told) -> View:
-        """What the model is to see now, the warp looked at again where that is due."""
+        """What the model is to see now, its shape looked at again where that is due."""
         ok = told.succeeded
         X, values = told.X[ok], told.values[ok]
-        warping, chain, share = self.warping, self.chain, self._shares(X, values)
-        if self.settings.warps:
-            with limited(len(share.learn), self.settings.threads):
-                warping, mode = looked(warping, X[share.learn], values[share.learn], self.model, len(values))
-            if mode is not None and chain is not None:
-                chain = chain._replace(hyper=mode)
-        y, scale = standardise(values, warping.multiple)
-        return View(Data(X, y), share, scale, warping, chain)
+        chain, share = self.chain, self._shares(X, values)
+        with limited(len(share.learn), self.settings.threads):
+            shape, mode = looked(self.shape, X[share.learn], values[share.learn], self.models, len(values))
+        if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
+            chain = Chain(mode, chain.tuning if shape.adjacent == self.shape.adjacent else None)
+        y, scale = standardise(values, shape.multiple)
+        return View(Data(X, y), share, scale, shape, chain)
 
     def fit(self, rng: np.random.Generator, view: View) -> tuple[Chain, ens.Ensemble]:
         """The view's chain advanced by one draw, and the model that the draw's samples make."""
-        return self._fit(rng, view.chain, self.model, view.given, self.settings.sampling)
+        return self._fit(rng, view.chain, self.models.of(view.shape), view.given, self.settings.sampling)
 
     def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, View]:
         """The model after one more draw, and what it has seen."""
         view = self.view(told)
-        self.warping = view.warping
+        self.shape = view.shape
         self.chain, model = self.fit(rng, view)
         return model, view
 
@@ -118,7 +124,7 @@ class Beliefs:
 
     def _shares(self, X: Ints, values: Floats) -> Shares:
         settings = self.settings
-        return shares(self.model.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
+        return shares(self.models.plain.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
 
     def _fit(
         self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, sampling: Sampling
@@ -128,6 +134,19 @@ class Beliefs:
         if self.settings.predict_from is not None:
             hypers = spared(hypers, len(given.predict.y))
         return chain, ens.build(model.kernel, hypers, given.predict)
+
+
+def models_of(space: Space, settings: Settings) -> Models:
+    """The models that the settings allow, and the warps."""
+    plain = kernel_of(space, settings)
+    multiples = MULTIPLES if settings.warps else MULTIPLES[:1]
+    if not (settings.adjoins and isinstance(plain, Orders)):
+        return Models(Model(plain, settings.priors), None, multiples)
+    adjacent = Adjacent(plain.spectra, plain.highest, False)
+    if not adjacent.rows.variables:
+        return Models(Model(plain, settings.priors), None, multiples)
+    both = Model(plain, settings.priors), Model(adjacent, settings.priors)
+    return Models(*both, multiples) if settings.adjacent == "auto" else Models(both[1], None, multiples)
 
 
 def kernel_of(space: Space, settings: Settings) -> Kernel:

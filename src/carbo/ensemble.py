@@ -195,7 +195,7 @@ class Ensemble:
         known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
         i, a, c, owner = i[known], a[known], c[known], owner[known]
         H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
-        out[:, known] = self.tables.beside(H, parents, owner, before, after)
+        out[:, known] = self.tables.beside(H, parents, owner, i, before, after)
         return out
 
     def mu(self, K: Floats) -> Floats:

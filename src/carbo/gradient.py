@@ -8,6 +8,7 @@ Notation
     C           (n, n) sum_q c_q e_q + 1 + noise I; the ones are the variance of the mean, which has the prior N(0, 1)
                 and is integrated out
     W           (n, n) (C^-1 y y' C^-1 - C^-1) / 2: the change of the log likelihood is sum(W * change of C)
+    h_q, Psi    parts of variables in a row and their features, as in `adjacent`, where the kernel has them
     Phi         (n, F) features of the variables on complete graphs of up to `WIDE` values: Phi_i Phi_i' = z_i, m_i - 1
                 columns each
 
@@ -25,12 +26,13 @@ from itertools import accumulate, repeat
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import helmert, lapack
+from scipy.linalg import lapack
 
+from carbo.adjacent import features, rows_of
 from carbo.conditional import Data
 from carbo.graph import WIDE, Floats, Ints
 from carbo.kernel import Scales
-from carbo.orders import Orders, inverse
+from carbo.orders import Orders, inverse, symmetric
 from carbo.seen import parts
 
 BLOCK = 64
@@ -68,6 +70,8 @@ class Likelihood:
         n = len(data.y)
         self._sums, self._products, self._polynomial_buffers = (np.empty((kernel.highest, n, n)) for _ in range(3))
         self._C, self._spare = np.empty((n, n)), np.empty((n, n))
+        self._rows = rows_of(kernel)
+        self._Psi = self._rows.features(data.X)
 
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
@@ -75,9 +79,15 @@ class Likelihood:
         tables = [part.tables(scales.log_beta[part.variables]) for part in self._parts]
         a = [r[part.variables][:, None, None] * table.z for part, table in zip(self._parts, tables, strict=True)]
         e = self._polynomials(self._power_sums(r, a))
-        norms = self._kernel.norms(r)
-        c = np.exp(log_w) * inverse(norms)
-        L, info = lapack.dpotrf(self._covariance(c, e, noise).T, lower=1, clean=0, overwrite_a=1)
+        Q = self._kernel.highest
+        norms = symmetric(r, Q)
+        c = np.exp(log_w[:Q]) * inverse(norms)
+        C = self._covariance(c, e, noise)
+        rho = self._rows.rho(scales.log_relevance)
+        weights = self._rows.weights(rho, np.exp(log_w[Q:]))
+        if len(weights):
+            C += np.dot(self._Psi * weights[self._rows.owner], self._Psi.T, out=self._spare)
+        L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return None
         v, _ = lapack.dtrtrs(L, self._y, lower=1)
@@ -96,9 +106,21 @@ class Likelihood:
             log_relevance[part.variables] += np.einsum("vij,vij->v", by, own)
             if part.moves:
                 log_beta[part.variables] = r[part.variables] * np.einsum("vij,vij->v", by, table.change())
+        by_row, by_order = self._of_rows(W, rho, weights)
+        log_relevance += by_row
+        log_w_slope = np.append(c * totals[1:], by_order)
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
-        return Slope(value, log_beta, log_relevance, c * totals[1:], noise * float(np.trace(W)), (mean, sd))
+        return Slope(value, log_beta, log_relevance, log_w_slope, noise * float(np.trace(W)), (mean, sd))
+
+    def _of_rows(self, W: Floats, rho: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """The rows' share of the derivatives by log relevance, and the derivatives by the logarithms of v."""
+        rows, norms = self._rows, self._rows.norms(rho)
+        columns = np.einsum("nf,nf->f", self._Psi, W @ self._Psi)
+        share = weights * np.bincount(rows.owner, columns, len(weights))
+        by_order = np.bincount(rows.order, share, len(norms)).astype(np.float64)
+        of_norm = (by_order * inverse(norms))[rows.order] * rho
+        return (share - of_norm) @ rows.members, by_order
 
     def _power_sums(self, r: Floats, a: list[Floats]) -> list[Floats]:
         """p_1..p_Q; (1, 1) where it is the same everywhere."""
@@ -183,11 +205,6 @@ def by_one(c: Floats, a: Floats, e: list[Floats]) -> Floats:
         without = e[q] - a * without
         total += c[q] * without
     return np.asarray(total)
-
-
-def features(m: int) -> Floats:
-    """(m, m - 1): the rows' inner products are the centred table of a complete graph, (m I - 1 1') / (m - 1)."""
-    return np.asarray(helmert(m).T * math.sqrt(m / (m - 1)))
 
 
 def affine_powers(sizes: Ints, highest: int) -> tuple[Floats, Floats]:

@@ -193,7 +193,7 @@ class OfProduct(Plain):
 
 
 class OfOrders(Plain):
-    """Under the order kernel without its product term."""
+    """Under the order kernel without its product term, with variables in a row or without."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         super().__init__(ensemble)
@@ -214,17 +214,23 @@ class OfOrders(Plain):
         B, R, _ = starts.left.shape
         mu = np.empty((of.size, B, R, R))
         explained = np.empty((of.size, B * R * R))
+        whole = starts.rows(np.arange(len(starts) if len(of.tables.rows) else 0))
         for s, c in enumerate(self._weights):
             weighted = self._beside(c, self._polynomials(left.sums(of.sums, s)))
             e = self._polynomials(right.sums(of.sums, s))
             tall = np.concatenate([b * of.alpha[s] for b in weighted], axis=2)
             mu[s] = tall @ np.concatenate(e, axis=2).transpose(0, 2, 1)
-            K = sum(b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
+            products = (b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
+            K = np.asarray(sum(products)).reshape(1, B * R * R, -1)
+            of.sums.add_rows(K, whole, slice(s, s + 1), FEW)
             few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
-            V = blas.dtrsm(1.0, few, np.asarray(K).reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
+            V = blas.dtrsm(1.0, few, K[0].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
         mu += of.mean[:, None, None, None]
-        return mu.reshape(of.size, -1), np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
+        means = mu.reshape(of.size, -1)
+        if len(whole):
+            means += self._row_means(whole)
+        return means, np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
 
     def _beside(self, c: Floats, e: list[Floats]) -> list[Floats]:
         """What multiplies each e_m of the other half: sum_j c_{j+m} e_j."""
@@ -239,7 +245,7 @@ class OfOrders(Plain):
         e = self._polynomials(of.sums.at(of.columns.one_hot(parents), parents))
         K = np.asarray(sum(c[:, None, None] * own for c, own in zip(self._weights.T, e[1:], strict=True)))
         lower = np.stack(e[:-1], axis=1)  # (S, Q, V, n): e_0..e_{Q-1}
-        mu = of.mu(K)[:, owner]
+        mu = of.mu(K)[:, owner] + self._row_means(rows)
         by_level = np.stack([of.by_level(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
         flat = np.flatnonzero(of.complete[change.i])
         self._add_flat(mu, by_level, change, owner, flat)
@@ -257,10 +263,21 @@ class OfOrders(Plain):
             for s in range(of.size):
                 step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :first])
             step += K[:, owner[index], :first]
-            return step
+            return of.sums.add_rows(step, rows[index], first=first)
 
         variance = of.prior_variance(rows)
-        return Around(of, mu, variance, capped(of, parents, K, change, variance), covariances)
+        whole = of.sums.add_rows(K.copy(), parents)
+        return Around(of, mu, variance, capped(of, parents, whole, change, variance), covariances)
+
+    def _row_means(self, rows: Ints) -> Floats:
+        """(S, N): what variables in a row add to the means."""
+        return np.asarray((self._of.tables.rows.features(rows) @ self._row_alpha).T)
+
+    @cached_property
+    def _row_alpha(self) -> Floats:
+        """(F, S): the observations' features, summed with alpha and weighted."""
+        of = self._of
+        return np.asarray((of.sums.Psi.T @ of.alpha.T) * of.tables.row_weights[:, of.tables.rows.owner].T)
 
     def _add_flat(self, mu: Floats, by_level: Floats, change: Change, owner: Ints, flat: Ints) -> None:
         """Complete graphs: only observations that have the old or the new value are nearer or farther than before."""

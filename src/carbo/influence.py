@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from carbo.adjacent import Adjacent
 from carbo.ensemble import Ensemble
 from carbo.graph import Floats, Ints
 from carbo.incremental import Moves, moves
@@ -40,10 +41,13 @@ class Relevance:
     """Influence by variable, largest first, and the share of the model's signal variance at each order of interaction.
 
     `orders` maps "1", "2", ... (and "all" for the full product) to shares; None where the kernel has no orders.
+    `adjacent` is the share of parts that only variables next to each other have, each counted at its order too; None
+    where the model has none, because the data did not ask for them.
     """
 
     variables: dict[str, Influence]
     orders: dict[str, float] | None
+    adjacent: float | None = None
 
     def __str__(self) -> str:
         width = max(len("variable"), *(len(name) for name in self.variables))
@@ -54,6 +58,8 @@ class Relevance:
         if self.orders is not None:
             shares = ", ".join(f"{order}: {share:.0%}" for order, share in self.orders.items())
             lines.append(f"variance by order of interaction: {shares}")
+        if self.adjacent is not None:
+            lines.append(f"of which between variables next to each other: {self.adjacent:.0%}")
         return "\n".join(lines)
 
 
@@ -70,7 +76,7 @@ def influence(rng: np.random.Generator, model: Ensemble, space: Space, value: Ca
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
     order = np.argsort(-effects.mean(axis=1), kind="stable")
     shares = {space.names[i]: Influence(float(effects[i].mean()), float(low[i]), float(high[i])) for i in order}
-    return Relevance(shares, _orders(model))
+    return Relevance(shares, *_orders(model))
 
 
 def redrawn(model: Moves, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
@@ -92,11 +98,16 @@ def _effect(f: Floats, g: Floats) -> Floats:
     return np.asarray(np.mean((f - g) ** 2, axis=1) / (2.0 * variance))
 
 
-def _orders(model: Ensemble) -> dict[str, float] | None:
+def _orders(model: Ensemble) -> tuple[dict[str, float] | None, float | None]:
+    """Shares of the orders, and of adjacent variables' parts."""
     kernel = model.kernel
     if not isinstance(kernel, Orders):
-        return None
+        return None, None
     w = np.array(model.w)
     shares = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
-    names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
-    return dict(zip(names, shares.tolist(), strict=True))
+    if not isinstance(kernel, Adjacent):
+        names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
+        return dict(zip(names, shares.tolist(), strict=True)), None
+    own, adjacent = shares[: kernel.highest], shares[kernel.highest :]
+    together = own + np.append(0.0, adjacent)
+    return {str(q + 1): float(share) for q, share in enumerate(together)}, float(adjacent.sum())

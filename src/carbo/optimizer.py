@@ -31,7 +31,7 @@ from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 from carbo.values import Scale
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 
 
 class Best(NamedTuple):

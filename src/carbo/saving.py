@@ -11,11 +11,11 @@ from carbo import chain as chains
 from carbo.beliefs import Beliefs
 from carbo.chain import Chain, Tuning
 from carbo.conditional import Hyper
+from carbo.evidence import Shape
 from carbo.graph import Ints
 from carbo.kernel import Scales
 from carbo.posterior import Model
 from carbo.space import Space
-from carbo.warping import Warping
 
 
 def saved(beliefs: Beliefs) -> dict[str, Any]:
@@ -23,14 +23,14 @@ def saved(beliefs: Beliefs) -> dict[str, Any]:
     return {
         "chain": _chain_state(beliefs.chain),
         "failure_chain": _chain_state(beliefs.failure_chain),
-        "warping": list(beliefs.warping),
+        "shape": list(beliefs.shape),
     }
 
 
 def restore(beliefs: Beliefs, state: Mapping[str, Any]) -> None:
+    beliefs.shape = _shape_from(state["shape"])
     beliefs.chain = _chain_from(state["chain"], beliefs.model)
     beliefs.failure_chain = _chain_from(state["failure_chain"], beliefs.failure_model)
-    beliefs.warping = _warping_from(state["warping"])
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
     return Chain(hyper, Tuning(float(step), centre, variance))
 
 
-def _warping_from(state: Sequence[Any]) -> Warping:
-    multiple, due = state
+def _shape_from(state: Sequence[Any]) -> Shape:
+    multiple, due, adjacent = state
     if multiple is not None and not float(multiple) > 0:
         raise ValueError(f"a warp with the multiple {multiple!r}")
-    return Warping(None if multiple is None else float(multiple), int(due))
+    return Shape(None if multiple is None else float(multiple), int(due), bool(adjacent))

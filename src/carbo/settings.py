@@ -19,6 +19,7 @@ KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
 Sampler = Literal["auto", "slice"]
 Warp = Literal["auto", "none"]
+Adjacency = Literal["auto", "always", "none"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -36,7 +37,10 @@ class Settings:
     kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
     highest_order   of the "orders" kernel; product_term adds the full product to it
     warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
-                    sees the logarithm of the worse half of the values (`carbo.warping`); "none": never
+                    sees the logarithm of the worse half of the values (`carbo.evidence`); "none": never
+    adjacent        "auto": where the data ask for it, and all parameters are sampled at once, categories next to each
+                    other in the space have parts of their own in the "orders" kernel (`carbo.adjacent`): stages,
+                    stations, layers, positions; "always": from the start; "none": never
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.priors.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
@@ -69,6 +73,7 @@ class Settings:
     highest_order: int = 3
     product_term: bool = False
     warp: Warp = "auto"
+    adjacent: Adjacency = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
     sampler: Sampler = "auto"
@@ -98,6 +103,7 @@ class Settings:
         _one_of("kernel", self.kernel, get_args(KernelName))
         _one_of("sampler", self.sampler, get_args(Sampler))
         _one_of("warp", self.warp, get_args(Warp))
+        _one_of("adjacent", self.adjacent, get_args(Adjacency))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
         _one_of("search", self.search, get_args(Search))
@@ -132,6 +138,10 @@ class Settings:
     @property
     def warps(self) -> bool:
         return self.warp == "auto" and self.sampling.leapfrogs > 0
+
+    @property
+    def adjoins(self) -> bool:
+        return self.adjacent != "none" and self.sampling.leapfrogs > 0
 
     @property
     def sampling(self) -> Sampling:
@@ -191,6 +201,7 @@ DEFAULT = Settings()
 PAPER = Settings(
     kernel="product",
     warp="none",
+    adjacent="none",
     sampler="slice",
     graph_scale="published",
     priors=Priors(),

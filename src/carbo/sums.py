@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carbo.adjacent import Adjacent, rows_of
 from carbo.graph import WIDE, Floats, Ints
 from carbo.kernel import Kernel, Scales
 
@@ -102,6 +103,10 @@ class Tables:
         flat = [self._flat(h) for h in scales]
         self.flat = [np.stack([of[q] for of in flat]) for q in range(kernel.summed)]
         self.wide = {i: [kernel.table(h, i) for h in scales] for i in columns.wide.tolist()}
+        self.rows = rows_of(kernel)
+        self.row_weights = np.zeros((len(scales), 0))
+        if isinstance(kernel, Adjacent):
+            self.row_weights = np.stack([kernel.row_weights(h, own) for h, own in zip(scales, w, strict=True)])
 
     def _flat(self, scales: Scales) -> list[Floats]:
         each = []
@@ -127,12 +132,20 @@ class Tables:
 
     def variances(self, H: Any, rows: Ints) -> Floats:
         """Prior variances (S, N) of rows, H their one-hot form."""
-        return self.combine(self._own(H, rows))
+        return np.asarray(self.combine(self._own(H, rows)) + self.row_weights.sum(axis=1)[:, None])
 
-    def beside(self, H: Any, rows: Ints, owner: Ints, before: Ints, after: Ints) -> Floats:
-        """(S, len(owner)): of rows[owner] with what they are once one variable's pair (a, a) has become (a, c)."""
+    def beside(self, H: Any, rows: Ints, owner: Ints, i: Ints, before: Ints, after: Ints) -> Floats:
+        """(S, len(owner)): of rows[owner] with what they are once variable i's pair (a, a) has become (a, c)."""
         each = zip(self._own(H, rows), self.flat, strict=True)
-        return self.combine([own[:, owner] - T[:, before] + T[:, after] for own, T in each])
+        K = self.combine([own[:, owner] - T[:, before] + T[:, after] for own, T in each])
+        return np.asarray(K + self._rows_beside[:, i])
+
+    @cached_property
+    def _rows_beside(self) -> Floats:
+        """(S, d): the rows' covariance of what differs in variable i: of m values, z_i falls by m / (m - 1)."""
+        sizes = np.array([s.size for s in self._kernel.spectra])
+        fall = sizes / np.maximum(sizes - 1, 1)
+        return np.asarray(self.row_weights.sum(axis=1)[:, None] - (self.row_weights @ self.rows.members) * fall)
 
     def _own(self, H: Any, rows: Ints) -> list[Floats]:
         """Sums (S, N) of rows with themselves."""
@@ -154,6 +167,7 @@ class Sums:
         self._of, self._X = tables, X
         pairs = columns.pairs(X)
         self.tables = [T.take(pairs, axis=1) for T in tables.flat]
+        self.Psi = tables.rows.features(X)
 
     def astype(self, dtype: type[np.floating[Any]]) -> Sums:
         """The same in another precision."""
@@ -179,7 +193,16 @@ class Sums:
 
     def covariances(self, H: Any, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
         """(S, N, n), or with the first observations only."""
-        return self._of.combine(self.at(H, rows, samples=samples, first=first), samples)
+        K = self._of.combine(self.at(H, rows, samples=samples, first=first), samples)
+        return self.add_rows(K, rows, samples, first)
+
+    def add_rows(self, K: Floats, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
+        """K (S, N, n) of rows with the (first) observations, with the share of variables in a row added to it."""
+        if len(of := self._of.rows):
+            Psi = of.features(rows)
+            for s, weights in enumerate(self._of.row_weights[samples]):
+                K[s] += (Psi * weights[of.owner]) @ self.Psi[:first].T
+        return K
 
     def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:
         """The first quantity of a wide variable's values against the (first) observations, (S, len(values), n)."""

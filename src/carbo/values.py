@@ -9,7 +9,7 @@ A Gaussian process believes in values that spread alike everywhere. Costs often 
 times worse than the others, and how much worse says little about where the best ones are. The warp leaves the better
 half of the values as they are, so that an improvement counts by its size, and takes the logarithm of the worse half,
 in units of s, a multiple of the mean distance from the median: a heap of nearly equal good values does not shrink it to
-nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`warping`).
+nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`evidence`).
 """
 
 from __future__ import annotations

@@ -120,6 +120,7 @@ def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
                         "let the tuner run on: nothing yet tells one setting from another")  # fmt: skip
     if arguments.json:
         shares = {name: share._asdict() for name, share in found.variables.items()}
-        print(json.dumps({"study": opened.name, "variables": shares, "orders": found.orders}, indent=2))
+        told = {"study": opened.name, "variables": shares, "orders": found.orders, "adjacent": found.adjacent}
+        print(json.dumps(told, indent=2))
     else:
         print(found)

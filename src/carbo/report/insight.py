@@ -58,12 +58,14 @@ def _range(low: float, high: float) -> str:
 
 
 def _orders(model: Fitted) -> Markup | None:
-    orders = model.relevance.orders
+    orders, adjacent = model.relevance.orders, model.relevance.adjacent
     if orders is None:
         return None
     rows = [[ORDERS.get(order, f"{order} together"), charts.bar(part), share(part)] for order, part in orders.items()]
     head = tag("h3", "How variables act", id="orders")
-    return joined(head, table(["order of interaction", "", "share of the model"], rows, numbers=(2,), class_="bars"))
+    shares = table(["order of interaction", "", "share of the model"], rows, numbers=(2,), class_="bars")
+    beside = f"Of this, {share(adjacent)} between variables next to each other." if adjacent is not None else None
+    return joined(head, shares, tag("p", beside) if beside else None)
 
 
 def _remarks(report: Report) -> Markup | None:
