@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carbo import Binary, Categorical, Integer, Space
 from carbo import graph as graphs
-from carbo.adjacent import COLUMNS, Adjacent, Rows, rows_of
+from carbo.adjacent import COLUMNS, TOTAL, Adjacent, Rows, rows_of
 from carbo.graph import Graph, spectrum
 from carbo.kernel import Scales
 from carbo.orders import Orders
@@ -42,7 +42,10 @@ def test_parts_are_sums_over_variables_one_after_another(seed: int, highest: int
     plain = Orders(kernel.spectra, highest, False).parts(scales, rows)
     np.testing.assert_array_equal(parts[:highest], plain)
     expected = oracles.adjacent_parts(space, np.exp(scales.log_relevance), rows, highest, COLUMNS)
-    np.testing.assert_allclose(parts[highest:], expected, rtol=0, atol=1e-12)
+    count = kernel.rows.orders
+    np.testing.assert_allclose(parts[highest:], expected[:count], rtol=0, atol=1e-12)
+    assert not np.any(expected[count:])  # of orders without rows
+    assert all(np.any(part) for part in expected[:count])
 
 
 def test_rows_pass_over_constants_and_end_at_ordered_values() -> None:
@@ -59,6 +62,16 @@ def test_a_row_of_too_many_values_is_left_out() -> None:
     assert Rows(space.spectra(), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
     larger = Space({name: Categorical(range(many + 1)) for name in "abc"})
     assert Rows(larger.spectra(), 3).variables == []
+
+
+def test_longer_rows_are_left_out_where_features_would_be_too_many() -> None:
+    few, many = (Space({f"x{i}": Categorical(range(5)) for i in range(d)}).spectra() for d in (20, 60))
+    assert 19 * 16 + 18 * 64 <= TOTAL < 59 * 16 + 58 * 64
+    assert {len(some) for some in Rows(few, 3).variables} == {2, 3}
+    assert {len(some) for some in Rows(many, 3).variables} == {2}
+    assert Adjacent(many, 3, False).size == 4
+    hundreds = Space({f"x{i}": Categorical(range(5)) for i in range(300)}).spectra()
+    assert len(Rows(hundreds, 3)) == 0
 
 
 def test_the_order_of_the_variables_counts_here_and_nowhere_else() -> None:

@@ -74,7 +74,7 @@ def exact(c: Case, s: int, rows: Ints) -> tuple[Floats, Floats]:
         parts = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)[: kernel.size]
         if isinstance(kernel, Adjacent):
             rows_ = oracles.adjacent_parts(c.space, r, together, kernel.highest)
-            parts = np.concatenate([parts[: kernel.highest], rows_])
+            parts = np.concatenate([parts[: kernel.highest], rows_[: kernel.rows.orders]])
     else:
         parts = oracles.product_gram(c.space, "connectivity", beta, together)[None]
     K, n = np.tensordot(w, parts, 1), len(c.data.y)

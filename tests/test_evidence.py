@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from carbo import Binary, Categorical, Integer, Optimizer, Space
+from carbo import Binary, Categorical, Integer, Optimizer, Space, StateError, chain
+from carbo.errors import NumericalError
 from carbo.evidence import FEWEST, Models, Shape, looked
 from carbo.graph import Floats, Ints
 
@@ -161,18 +162,57 @@ def stages_run(**changes: object) -> Optimizer:
 
 def test_a_model_that_changes_its_kernel_on_the_way_goes_on_and_comes_back() -> None:
     rows, values = in_a_row(1)
-    opt = Optimizer(STAGES, seed=3, settings={"samples": 3, "burn_in": 5})
-    chosen = []
-    for n in (10, 60):
-        opt.tell(STAGES.decode_many(rows[len(opt.history()[1]) : n]), values[len(opt.history()[1]) : n])
+    opt = Optimizer(STAGES, seed=3, settings={"samples": 3, "burn_in": 5, "initial": 1})
+    points = STAGES.decode_many(rows)
+
+    def weights() -> int:
         opt.ask()
-        chosen.append(opt._beliefs.shape.adjacent)
-    assert chosen == [False, True]
-    assert opt._beliefs.chain is not None
-    assert len(opt._beliefs.chain.hyper.log_w) == 5
+        assert opt._beliefs.chain is not None
+        assert opt._beliefs.chain.tuning is not None
+        return len(opt._beliefs.chain.hyper.log_w)
+
+    opt.tell(points[:10], values[:10])
+    assert weights() == 3
+    opt.tell(points[10:], values[10:])
+    assert weights() == 5
+    opt._beliefs.shape = opt._beliefs.shape._replace(due=60)
+    opt.replace_data(rows[:, FAR_APART], values)
+    assert weights() == 3
+    opt._beliefs.shape = opt._beliefs.shape._replace(due=60)
+    opt.replace_data(rows, values)
+    assert weights() == 5
     restored = Optimizer.from_state(STAGES, json.loads(json.dumps(opt.state())))
     assert restored._beliefs.shape == opt._beliefs.shape
     assert restored.ask() == opt.ask()
+
+
+def test_the_kernel_is_chosen_without_a_warp_and_under_one() -> None:
+    rows, values = in_a_row(1)
+    unwarped = Optimizer(STAGES, settings={"warp": "none"})._beliefs.models
+    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, True)
+    assert looked(Shape(), rows, np.exp(0.7 * values), unwarped)[0].multiple is None
+    shape, _ = looked(Shape(), rows, np.exp(0.7 * values), models(STAGES))
+    assert shape.multiple is not None
+    assert shape.adjacent
+
+
+def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise NumericalError("singular")
+
+    rows, values = in_a_row(1)
+    monkeypatch.setattr(chain, "mode", fails)
+    shape, mode = looked(Shape(2.0, 60, True), rows, values, models(STAGES))
+    assert shape[::2] == (2.0, True)
+    assert shape.due > 60
+    assert mode is None
+
+
+@pytest.mark.parametrize("damage", [[None, 10], [None, 10, "false"], [-1.0, 10, True]])
+def test_a_damaged_shape_is_refused(damage: list[object]) -> None:
+    state = json.loads(json.dumps(stages_run().state()))
+    with pytest.raises(StateError):
+        Optimizer.from_state(STAGES, {**state, "shape": damage})
 
 
 def test_the_setting_decides_before_the_data_do() -> None:

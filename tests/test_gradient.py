@@ -58,7 +58,7 @@ def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Ca
 def adjoining(c: Case, rng: np.random.Generator) -> Case:
     """The same with parts of variables in a row."""
     kernel = Adjacent(c.kernel.spectra, c.kernel.highest, False)
-    return c._replace(kernel=kernel, log_w=np.append(c.log_w, rng.uniform(-3.0, 2.0, c.kernel.highest - 1)))
+    return c._replace(kernel=kernel, log_w=np.append(c.log_w, rng.uniform(-3.0, 2.0, kernel.rows.orders)))
 
 
 def any_case(seed: int) -> Case:

@@ -342,7 +342,7 @@ def test_scales_at_the_ends_of_their_supports(name: str, seed: int) -> None:
     c = Case(space, build(kernel, [at_the_ends(rng, kernel) for _ in range(SAMPLES)], data), data)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-7)
+    assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-6)
     starts = recombined(rng, space)
     mu, bound = c.moves.spread(starts)
     all_rows = starts.rows(np.arange(len(starts)))

@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 import carbo
 from carbo import CarboSampler, SpaceError
-from carbo.optuna_space import STEPS, Distributions, Wishes, column, distributions
+from carbo.optuna_space import STEPS, Distributions, Wishes, column, distributions, natural
 from tests.doors import CHEAP
 
 
@@ -223,3 +223,10 @@ def test_trials_off_the_grid_are_used_at_the_nearest_level() -> None:
     engine = sampler.optimizer(study)
     assert engine.history()[0] == [{"rate": 0.0, "n": 0}, {"rate": 0.25, "n": 1}, {"rate": 1.0, "n": 2}]
     assert engine.history()[1].tolist() == [0.1, 0.13, 0.99]
+
+
+def test_numbers_in_names_are_sorted_by_what_they_are_worth() -> None:
+    """Variables next to each other may belong together: stage 2 stands before stage 10."""
+    names = ["b", "stage 10", "stage 2", "stage 2b", "a2x10", "a2x9", "7", "", "stage 1"]
+    expected = ["", "7", "a2x9", "a2x10", "b", "stage 1", "stage 2", "stage 2b", "stage 10"]
+    assert sorted(names, key=natural) == expected

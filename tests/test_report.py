@@ -230,8 +230,8 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
 
     keep_it: the broken twin, which forgets to remove it.
     """
-    model, scale = optimizer._look()
-    data = optimizer._beliefs.view(optimizer._told).data
+    model, view = optimizer._look()
+    data = view.data
     n, means, variances = len(data.y), [], []
     for hyper in model.hypers:
         K = carbo.sums.cross(model.kernel, hyper.scales, np.exp(hyper.log_w), data.X, data.X)
@@ -244,7 +244,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
             variance[i] = C[i, i] - weights @ K[others, i]
         means.append(mean)
         variances.append(variance)
-    return scale.back(np.array(means), np.sqrt(variances))
+    return view.scale.back(np.array(means), np.sqrt(variances))
 
 
 def test_leave_one_out_in_closed_form_is_refitting_without_each(modelled: tuple[optuna.Study, carbo.Optimizer]) -> None:
@@ -279,6 +279,25 @@ def test_the_page_shows_the_engines_predictions_and_relevance(modelled: tuple[op
     assert found.number("inside") == np.sum(np.abs(values - sign * means) <= model_module.WIDTH * sds)
     assert "leave-one-out" in found.text("predictions")
     assert "orders" in found.ids
+
+
+def test_what_lies_between_variables_next_to_each_other_is_said_where_the_model_has_it() -> None:
+    """Twelve stages, each acting with the next one; in the names' order, which has stage 2 before stage 10."""
+    rng = np.random.default_rng(1)
+    effects, two = rng.normal(size=(11, 2, 2)), CategoricalDistribution([0, 1])
+
+    def made_of(names: list[str]) -> optuna.Study:
+        made, numbers = study(), np.random.default_rng(2)
+        for number in range(60):
+            x = numbers.integers(0, 2, 12).tolist()
+            value = float(sum(effects[i, x[i], x[i + 1]] for i in range(11)))
+            made.add_trial(trial(number, dict(zip(names, x, strict=True)), dict.fromkeys(names, two), value))
+        return made
+
+    sentence = "between variables next to each other"
+    assert sentence in page(made_of([f"stage {i}" for i in range(12)]), model=True).text("relevance")
+    mixed = [f"stage {i}" for i in (0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11)]
+    assert sentence not in page(made_of(mixed), model=True).text("relevance")
 
 
 def test_parameters_that_only_some_trials_have_are_named_as_outside_the_model() -> None:

@@ -86,6 +86,7 @@ def test_relevance_names_every_variable(study: Path, capsys: pytest.CaptureFixtu
     assert "variance by order of interaction" in said(capsys, "relevance", str(study))
     found = json.loads(said(capsys, "relevance", str(study), "--json"))
     assert set(found["variables"]) == {"a", "b", "c", "d"}
+    assert found["adjacent"] is None
     assert all(0 <= share["low"] <= share["mean"] <= share["high"] <= 1 for share in found["variables"].values())
 
 

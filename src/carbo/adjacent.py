@@ -31,31 +31,33 @@ from carbo.orders import Orders, inverse
 
 COLUMNS = 64
 """Most features of a row of variables; a longer one, or one of more values, is left out."""
+TOTAL = 2_000
+"""Most features of all rows together: the longest rows are left out until there are no more."""
 
 
 class Rows:
     """The rows of two up to `highest` variables of a space."""
 
     def __init__(self, spectra: Sequence[Spectrum], highest: int) -> None:
-        active = [i for i, s in enumerate(spectra) if s.size > 1]
-        each = [
-            some
-            for q in range(2, highest + 1)
-            for some in (active[k : k + q] for k in range(len(active) - q + 1))
-            if all(spectra[i].kind == "complete" for i in some)
-            and math.prod(spectra[i].size - 1 for i in some) <= COLUMNS
-        ]
-        self.variables = [tuple(some) for some in each]
-        self._orders = max(highest - 1, 0)
+        each, columns = list[tuple[int, ...]](), 0
+        for q in range(2, highest + 1):
+            own = rows_of_length(spectra, q)
+            columns += sum(_width(spectra, some) for some in own)
+            if not own or columns > TOTAL:
+                break
+            each += own
+        self.variables = each
+        self.orders = len(each[-1]) - 1 if each else 0
+        """How many orders have rows: pairs, triples, ..."""
         self.order = np.array([len(some) - 2 for some in each], dtype=np.intp)
         """(T,) of each row, counted from that of pairs."""
         self.members = np.zeros((len(each), len(spectra)))
         """(T, d) one where a row has the variable."""
         for t, some in enumerate(each):
-            self.members[t, some] = 1.0
+            self.members[t, list(some)] = 1.0
         self._index_features(spectra, each)
 
-    def _index_features(self, spectra: Sequence[Spectrum], each: list[list[int]]) -> None:
+    def _index_features(self, spectra: Sequence[Spectrum], each: list[tuple[int, ...]]) -> None:
         """Where each column's factors are in all variables' features, laid flat after a one."""
         used = sorted({i for some in each for i in some})
         blocks = [features(spectra[i].size).reshape(-1) for i in used]
@@ -69,7 +71,7 @@ class Rows:
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
         """(F,) the row that a column belongs to."""
         none = (0, 0, 0)  # the one: no factor
-        longest = self._orders + 1
+        longest = self.orders + 1
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
         self._factors = np.array(factors, dtype=np.intp).reshape(len(columns), longest, 3)
 
@@ -89,17 +91,34 @@ class Rows:
         return np.asarray(np.exp(self.members @ log_relevance))
 
     def norms(self, rho: Floats) -> Floats:
-        """(Q - 1,) h_2(r), ..., h_Q(r); zero where there are no such rows."""
-        return np.bincount(self.order, rho, self._orders).astype(np.float64)
+        """h_2(r), h_3(r), ..., as many as there are orders."""
+        return np.bincount(self.order, rho, self.orders).astype(np.float64)
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
         """(T,) what multiplies each row's product of tables in the covariance."""
         return np.asarray((v * inverse(self.norms(rho)))[self.order] * rho)
 
 
+def rows_of_length(spectra: Sequence[Spectrum], q: int) -> list[tuple[int, ...]]:
+    """The rows of q variables."""
+    active = [i for i, s in enumerate(spectra) if s.size > 1]
+    each = (tuple(active[k : k + q]) for k in range(len(active) - q + 1))
+    return [
+        some for some in each if all(spectra[i].kind == "complete" for i in some) and _width(spectra, some) <= COLUMNS
+    ]
+
+
+def _width(spectra: Sequence[Spectrum], row: tuple[int, ...]) -> int:
+    """How many features a row has."""
+    return math.prod(spectra[i].size - 1 for i in row)
+
+
 @dataclass(frozen=True, eq=False)
 class Adjacent(Orders):
-    """The order kernel, without the product, and h_2, ..., h_Q besides."""
+    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows."""
+
+    def __post_init__(self) -> None:
+        assert not self.product
 
     @cached_property
     def rows(self) -> Rows:
@@ -107,12 +126,12 @@ class Adjacent(Orders):
 
     @property
     def size(self) -> int:
-        return 2 * self.highest - 1
+        return self.highest + self.rows.orders
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         rho = self.rows.rho(scales.log_relevance)
-        Psi, raw = self.rows.features(X), np.zeros((self.highest - 1, len(X), len(X)))
-        for q in range(self.highest - 1):
+        Psi, raw = self.rows.features(X), np.zeros((self.rows.orders, len(X), len(X)))
+        for q in range(self.rows.orders):
             own = self.rows.order[self.rows.owner] == q
             raw[q] = (Psi[:, own] * rho[self.rows.owner[own]]) @ Psi[:, own].T
         return np.concatenate([super().parts(scales, X), raw * inverse(self.rows.norms(rho))[:, None, None]])

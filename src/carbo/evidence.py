@@ -3,8 +3,8 @@ values likeliest is taken.
 
 The evidence of a warp is the posterior density at its mode, with y as the warp makes it, times the slope of the warp:
 densities of y become densities of the values as told, and so can be compared. Adjacent variables' parts are tried
-under the warp so found. Looking costs about as much as half a suggestion and is done again only after the data have
-grown by a seventh.
+under the warp so found. Looking takes a climb for each choice and is done again only after the data have grown by a
+seventh.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ FEWEST = 10
 """Observations before anything but the plain model is thought of."""
 GROWTH = 8 / 7
 MARGIN = 2.0
-"""Log evidence by which a warp has to beat no warp, and adjacent variables' parts the kernel without them."""
+"""Log evidence by which a warp has to beat no warp, and adjacent variables' parts the kernel without them. It stands
+for what the densities leave out, the priors' constants and the posteriors' widths: for two parts one and a half nats.
+"""
 
 
 class Shape(NamedTuple):
@@ -75,6 +77,8 @@ def looked(
         score, hyper = _mode(X, values, models.adjacent, later.multiple)
         if score - MARGIN * (1 + (later.multiple is not None)) > best:
             mode, later = hyper, later._replace(adjacent=True)
+    if mode is None:  # no covariance could be factored: the sampler will say so
+        return now._replace(due=later.due), None
     return later, None if later._replace(due=now.due) == now else mode
 
 

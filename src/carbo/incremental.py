@@ -214,7 +214,8 @@ class OfOrders(Plain):
         B, R, _ = starts.left.shape
         mu = np.empty((of.size, B, R, R))
         explained = np.empty((of.size, B * R * R))
-        whole = starts.rows(np.arange(len(starts) if len(of.tables.rows) else 0))
+        in_rows = len(of.tables.rows) > 0
+        Psi = of.tables.rows.features(starts.rows(np.arange(len(starts) if in_rows else 0)))
         for s, c in enumerate(self._weights):
             weighted = self._beside(c, self._polynomials(left.sums(of.sums, s)))
             e = self._polynomials(right.sums(of.sums, s))
@@ -222,14 +223,14 @@ class OfOrders(Plain):
             mu[s] = tall @ np.concatenate(e, axis=2).transpose(0, 2, 1)
             products = (b[:, :, None, :FEW] * own[:, None, :, :FEW] for b, own in zip(weighted, e, strict=True))
             K = np.asarray(sum(products)).reshape(1, B * R * R, -1)
-            of.sums.add_rows(K, whole, slice(s, s + 1), FEW)
+            of.sums.add_rows(K, Psi, slice(s, s + 1), FEW)
             few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
             V = blas.dtrsm(1.0, few, K[0].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
         mu += of.mean[:, None, None, None]
         means = mu.reshape(of.size, -1)
-        if len(whole):
-            means += self._row_means(whole)
+        if in_rows:
+            means += self._row_means(Psi)
         return means, np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
 
     def _beside(self, c: Floats, e: list[Floats]) -> list[Floats]:
@@ -245,7 +246,10 @@ class OfOrders(Plain):
         e = self._polynomials(of.sums.at(of.columns.one_hot(parents), parents))
         K = np.asarray(sum(c[:, None, None] * own for c, own in zip(self._weights.T, e[1:], strict=True)))
         lower = np.stack(e[:-1], axis=1)  # (S, Q, V, n): e_0..e_{Q-1}
-        mu = of.mu(K)[:, owner] + self._row_means(rows)
+        mu = of.mu(K)[:, owner]
+        in_rows, Psi = len(of.tables.rows) > 0, of.tables.rows.features(rows)
+        if in_rows:
+            mu += self._row_means(Psi)
         by_level = np.stack([of.by_level(lower[:, m] * of.alpha[:, None]) for m in range(self._highest)], axis=1)
         flat = np.flatnonzero(of.complete[change.i])
         self._add_flat(mu, by_level, change, owner, flat)
@@ -263,15 +267,15 @@ class OfOrders(Plain):
             for s in range(of.size):
                 step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :first])
             step += K[:, owner[index], :first]
-            return of.sums.add_rows(step, rows[index], first=first)
+            return of.sums.add_rows(step, Psi[index], first=first)
 
         variance = of.prior_variance(rows)
-        whole = of.sums.add_rows(K.copy(), parents)
+        whole = of.sums.add_rows(K.copy(), of.tables.rows.features(parents)) if in_rows else K
         return Around(of, mu, variance, capped(of, parents, whole, change, variance), covariances)
 
-    def _row_means(self, rows: Ints) -> Floats:
-        """(S, N): what variables in a row add to the means."""
-        return np.asarray((self._of.tables.rows.features(rows) @ self._row_alpha).T)
+    def _row_means(self, Psi: Floats) -> Floats:
+        """(S, N): what variables in a row, features Psi (N, F), add to the means."""
+        return np.asarray((Psi @ self._row_alpha).T)
 
     @cached_property
     def _row_alpha(self) -> Floats:

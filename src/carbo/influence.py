@@ -108,6 +108,6 @@ def _orders(model: Ensemble) -> tuple[dict[str, float] | None, float | None]:
     if not isinstance(kernel, Adjacent):
         names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
         return dict(zip(names, shares.tolist(), strict=True)), None
-    own, adjacent = shares[: kernel.highest], shares[kernel.highest :]
-    together = own + np.append(0.0, adjacent)
-    return {str(q + 1): float(share) for q, share in enumerate(together)}, float(adjacent.sum())
+    own, adjacent = shares[: kernel.highest].copy(), shares[kernel.highest :]
+    own[1 : len(adjacent) + 1] += adjacent
+    return {str(q + 1): float(share) for q, share in enumerate(own)}, float(adjacent.sum())

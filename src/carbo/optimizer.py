@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from carbo import ensemble as ens
-from carbo.beliefs import Beliefs, Failures, Told
+from carbo.beliefs import Beliefs, Failures, Told, View
 from carbo.conditional import Data
 from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
@@ -29,7 +29,6 @@ from carbo.settings import Settings
 from carbo.space import Params, Space
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
-from carbo.values import Scale
 
 STATE_VERSION = 5
 
@@ -73,7 +72,7 @@ class Optimizer:
         self._repeated = False  # whether the last point suggested had been evaluated before
         self.repeats_freely = False  # with `replicate`: any number of times running, not every other time at most
         self._queue = self._initial(initial)
-        self._view: tuple[tuple[int, int], ens.Ensemble, Scale] | None = None
+        self._view: tuple[tuple[int, int], ens.Ensemble, View] | None = None
         self._beliefs = Beliefs(space, self.settings)
 
     def _initial(self, points: Iterable[Mapping[str, Any]]) -> list[Ints]:
@@ -243,7 +242,7 @@ class Optimizer:
         model, view = self._beliefs.advance(self._rng, told)
         return _Asker(self, model, view.data, self._beliefs.failures(self._rng, told))
 
-    def _look(self) -> tuple[ens.Ensemble, Scale]:
+    def _look(self) -> tuple[ens.Ensemble, View]:
         """The model as it stands, without moving the chain or the generator."""
         if not self._succeeded.any():
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
@@ -254,8 +253,8 @@ class Optimizer:
         with limited(len(self._rows), self.settings.threads):
             view = self._beliefs.view(self._told)
             _, model = self._beliefs.fit(rng, view)
-        self._view = key, model, view.scale
-        return model, view.scale
+        self._view = key, model, view
+        return model, view
 
     @overload
     def predict(self, params: Mapping[str, Any]) -> tuple[float, float]: ...
@@ -267,8 +266,8 @@ class Optimizer:
         """Posterior mean and standard deviation of the function (noise left out), averaged over the samples."""
         single = isinstance(params, Mapping)
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
-        model, scale = self._look()
-        means, stds = scale.back(*model.predict(rows))
+        model, view = self._look()
+        means, stds = view.scale.back(*model.predict(rows))
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
     def recommend(self) -> Best:
@@ -289,18 +288,17 @@ class Optimizer:
         In the order told, failures left out; NaN for values that predictions are not made from, which there are when
         observations are very many. The hyperparameters are those of all values.
         """
-        model, scale = self._look()
-        view = self._beliefs.view(self._told)
+        model, view = self._look()
         told = np.argsort(ens.telling(view.given.predict))
         mean, variance = model.left_out()
         means, sds = (np.full(len(view.data.y), np.nan) for _ in range(2))
-        means[view.share.predict], sds[view.share.predict] = scale.back(mean[:, told], np.sqrt(variance[:, told]))
+        means[view.share.predict], sds[view.share.predict] = view.scale.back(mean[:, told], np.sqrt(variance[:, told]))
         return means, sds
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
-        model, scale = self._look()
-        return influence(np.random.default_rng(0), model, self.space, scale.value)
+        model, view = self._look()
+        return influence(np.random.default_rng(0), model, self.space, view.scale.value)
 
     # Saving
 

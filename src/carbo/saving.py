@@ -85,6 +85,8 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
 
 def _shape_from(state: Sequence[Any]) -> Shape:
     multiple, due, adjacent = state
+    if not isinstance(adjacent, bool):
+        raise ValueError(f"a kernel with adjacent parts or not, {adjacent!r}")
     if multiple is not None and not float(multiple) > 0:
         raise ValueError(f"a warp with the multiple {multiple!r}")
-    return Shape(None if multiple is None else float(multiple), int(due), bool(adjacent))
+    return Shape(None if multiple is None else float(multiple), int(due), adjacent)

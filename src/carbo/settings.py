@@ -38,9 +38,9 @@ class Settings:
     highest_order   of the "orders" kernel; product_term adds the full product to it
     warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
                     sees the logarithm of the worse half of the values (`carbo.evidence`); "none": never
-    adjacent        "auto": where the data ask for it, and all parameters are sampled at once, categories next to each
-                    other in the space have parts of their own in the "orders" kernel (`carbo.adjacent`): stages,
-                    stations, layers, positions; "always": from the start; "none": never
+    adjacent        categories next to each other in the space (stages, stations, layers, positions) have parts of their
+                    own in the "orders" kernel (`carbo.adjacent`) "auto": where the data ask for it, "always": from the
+                    start, "none": never; and never where parameters are sampled one at a time (see `sampler`)
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.priors.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where

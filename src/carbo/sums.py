@@ -194,14 +194,13 @@ class Sums:
     def covariances(self, H: Any, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
         """(S, N, n), or with the first observations only."""
         K = self._of.combine(self.at(H, rows, samples=samples, first=first), samples)
-        return self.add_rows(K, rows, samples, first)
+        return self.add_rows(K, self._of.rows.features(rows), samples, first)
 
-    def add_rows(self, K: Floats, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
-        """K (S, N, n) of rows with the (first) observations, with the share of variables in a row added to it."""
-        if len(of := self._of.rows):
-            Psi = of.features(rows)
+    def add_rows(self, K: Floats, Psi: Floats, samples: slice = ALL, first: int | None = None) -> Floats:
+        """K (S, N, n) with the (first) observations, the share of variables in a row, features Psi (N, F), added."""
+        if Psi.shape[1]:
             for s, weights in enumerate(self._of.row_weights[samples]):
-                K[s] += (Psi * weights[of.owner]) @ self.Psi[:first].T
+                K[s] += (Psi * weights[self._of.rows.owner]) @ self.Psi[:first].T
         return K
 
     def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:

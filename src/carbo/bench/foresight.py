@@ -114,8 +114,9 @@ def _at_mode(beliefs: Beliefs, rng: Any, told: Told, restarts: int) -> tuple[Ens
 
     view = beliefs.view(told)
     with limited(len(view.given.learn.y), beliefs.settings.threads):
-        _, hyper = chain.mode(beliefs.model, view.given.learn, restarts)
-    return ensemble.build(beliefs.model.kernel, [hyper], view.given.predict), view.scale
+        model = beliefs.models.of(view.shape)
+        _, hyper = chain.mode(model, view.given.learn, restarts)
+    return ensemble.build(model.kernel, [hyper], view.given.predict), view.scale
 
 
 def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Floats) -> dict[str, float]:
