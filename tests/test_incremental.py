@@ -135,11 +135,11 @@ def test_means_of_recombined_rows_are_exact_and_spreads_are_bounded(name: str, s
     assert_spread(c, recombined(np.random.default_rng(seed), c.space))
 
 
-@pytest.mark.parametrize("name", ["product", "orders"])
+@pytest.mark.parametrize("name", ["product", "orders", "adjacent"])
 @pytest.mark.parametrize("n", [1, FEW - 1, FEW, FEW + 1, 60])
 def test_the_bound_of_recombined_rows_is_the_spread_given_the_first_few_observations(name: str, n: int) -> None:
     rng = np.random.default_rng(n)
-    space = space_of(rng, ["binary", "levels", "categorical", "cycle", "binary"])
+    space = space_of(rng, ["binary", "levels", "categorical", "cycle", "binary", "binary"])
     c, starts = case_of(rng, space, kernel_of(name, space, 3), n), recombined(rng, space)
     rows = starts.rows(np.arange(len(starts)))
     _, bound = c.moves.spread(starts)
@@ -218,13 +218,14 @@ def test_what_is_known_around_parents_is_what_a_fresh_computation_gives(name: st
     assert_around(c, c.moves.around(parents, rows, owner), rows)
 
 
+@pytest.mark.parametrize("name", ["orders", "adjacent"])
 @pytest.mark.parametrize("highest", range(1, 6))
 @pytest.mark.parametrize("kinds", [["binary"] * 6, ["categorical"] * 3, ["levels", "cycle", "weighted"]],
                          ids=["binary", "categorical", "graphs"])  # fmt: skip
-def test_every_order_over_spaces_of_one_sort(kinds: Sequence[str], highest: int) -> None:
+def test_every_order_over_spaces_of_one_sort(kinds: Sequence[str], highest: int, name: str) -> None:
     rng = np.random.default_rng(highest)
     space = space_of(rng, kinds)
-    c = case_of(rng, space, Orders(space.spectra(), highest, False), 45)
+    c = case_of(rng, space, kernel_of(name, space, highest), 45)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
     assert isinstance(c.moves, OfOrders)
@@ -292,7 +293,7 @@ def test_parents_without_neighbours_have_none(name: str) -> None:
     assert_spread(c, recombined(rng, space))
 
 
-@pytest.mark.parametrize("name", ["product", "orders"])
+@pytest.mark.parametrize("name", ["product", "orders", "adjacent"])
 def test_around_parents_the_oracles_agree(name: str) -> None:
     """Inverses of covariances built without the package."""
     rng = np.random.default_rng(6)
