@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo import Binary, Categorical, Integer, Space
+from carbo import Binary, Categorical, Integer, Space, incremental
 from carbo import around as arounds
 from carbo import ensemble as ens
 from carbo.adjacent import Adjacent
@@ -19,7 +19,7 @@ from carbo.around import Around
 from carbo.conditional import Data, Hyper
 from carbo.ensemble import FEW, Ensemble, Recombined, build
 from carbo.graph import WIDE, Floats, Ints
-from carbo.incremental import Moves, OfOrders, OfProduct, Plain, moves
+from carbo.incremental import MANY, Moves, OfOrders, OfProduct, Plain, moves
 from carbo.kernel import Kernel, Scales
 from carbo.orders import Orders
 from carbo.product import Product
@@ -308,6 +308,21 @@ def test_around_parents_the_oracles_agree(name: str) -> None:
         mean, cov = test_ensemble.exact(known, s, rows)
         np.testing.assert_allclose(around.mu[s], mean, rtol=0, atol=1e-7)
         np.testing.assert_allclose(sd[s] ** 2, np.diagonal(cov), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("most", [0, MANY])
+def test_neighbours_told_by_the_features_that_differ_from_their_parents(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether features are few or many, what is known around parents is the same."""
+    rng = np.random.default_rng(8)
+    space = space_of(rng, ["binary", "categorical", "binary", "levels", "categorical", "binary", "binary"])
+    c = case_of(rng, space, kernel_of("adjacent", space, 3), 40)
+    parents = parents_of(c, rng)
+    rows, owner = space.neighbours_many(parents, True)
+    monkeypatch.setattr(incremental, "MANY", most)
+    assert len(c.model.tables.rows) > 0
+    assert_around(c, c.moves.around(parents, rows, owner), rows)
 
 
 def test_without_its_own_way_a_model_is_wrong_where_rows_are_not_neighbours() -> None:

@@ -35,6 +35,8 @@ from carbo.orders import Orders, newton
 from carbo.product import FLOOR, Product
 from carbo.sums import Sums, dense
 
+MANY = 256
+"""Features of variables in a row from which on neighbours are told by those that differ from their parent's."""
 HOPELESS = 1e10
 """Condition of the covariance up to which float32 is good enough to choose the starts that are then scored better."""
 
@@ -266,11 +268,14 @@ class OfOrders(Plain):
             step -= u
             for s in range(of.size):
                 step[s] *= self._rest(self._weights[s], u[s], lower[s][:, owner[index], :first])
-            step += K[:, owner[index], :first]
-            return of.sums.add_rows(step, Psi[index], first=first)
+            if Psi.shape[1] <= MANY:
+                step += K[:, owner[index], :first]
+                return of.sums.add_rows(step, Psi[index], first=first)
+            step += whole[:, owner[index], :first]
+            return of.sums.add_moved(step, Psi[index] - parent[owner[index]], first)
 
-        variance = of.prior_variance(rows)
-        whole = of.sums.add_rows(K.copy(), of.tables.rows.features(parents)) if in_rows else K
+        variance, parent = of.prior_variance(rows), of.tables.rows.features(parents)
+        whole = of.sums.add_rows(K.copy(), parent) if in_rows else K
         return Around(of, mu, variance, capped(of, parents, whole, change, variance), covariances)
 
     def _row_means(self, Psi: Floats) -> Floats:

@@ -203,6 +203,16 @@ class Sums:
                 K[s] += (Psi * weights[self._of.rows.owner]) @ self.Psi[:first].T
         return K
 
+    def add_moved(self, K: Floats, step: Floats, first: int | None = None) -> Floats:
+        """K (S, N, n) with the (first) observations, the share of a step of the features (N, F), many zeros, added."""
+        from scipy import sparse
+
+        D, X = sparse.csr_array(step), np.ascontiguousarray(self.Psi[:first].T)
+        for s, weights in enumerate(self._of.row_weights):
+            weighted = D.data * weights[self._of.rows.owner[D.indices]]
+            K[s] += sparse.csr_array((weighted, D.indices, D.indptr), shape=D.shape) @ X
+        return K
+
     def entries(self, i: int, values: Ints, first: int | None = None) -> Floats:
         """The first quantity of a wide variable's values against the (first) observations, (S, len(values), n)."""
         each = [self._of.looked_up(i, s, values[:, None], self._X[:first, i])[0] for s in range(self._of.size)]
