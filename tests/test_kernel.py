@@ -295,7 +295,8 @@ def test_renaming_the_values_of_complete_graphs_changes_nothing(seed: int) -> No
             renamed[:, i] = rng.permutation(g.size)[rows[:, i]]
     for kernel in every_kernel(space):
         one, other = kernel.parts(scales, rows), kernel.parts(scales, renamed)
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+        products = isinstance(kernel, Product | Adjacent)  # of matrices, which round as the machine likes
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 if products else 0)
 
 
 @given(seed=st.integers(0, 10**6))

@@ -140,9 +140,10 @@ class Adjacent(Orders):
         """From scratch at every theta: the sampler that wants more of this kernel takes all coordinates at once."""
 
         def moved(theta: float) -> Floats:
-            values = {"beta": scales.log_beta.copy(), "relevance": scales.log_relevance.copy()}
-            values[at.name][at.variable] = theta
-            return self.parts(Scales(values["beta"], values["relevance"]), X)
+            key = f"log_{at.name}"
+            values = getattr(scales, key).copy()
+            values[at.variable] = theta
+            return self.parts(scales._replace(**{key: values}), X)
 
         def fill(theta: float, out: Floats) -> None:
             out[:] = np.tensordot(w, moved(theta), 1)

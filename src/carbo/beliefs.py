@@ -77,8 +77,8 @@ class Beliefs:
 
     def __init__(self, space: Space, settings: Settings) -> None:
         self.settings = settings
-        self.models = models_of(space, settings)
-        self.failure_model = Model(kernel_of(space, settings), STANDARD)
+        kernel = kernel_of(space, settings)
+        self.models, self.failure_model = models_of(kernel, settings), Model(kernel, STANDARD)
         self.chain: Chain | None = None
         self.failure_chain: Chain | None = None
         self.shape = Shape()
@@ -93,10 +93,12 @@ class Beliefs:
         ok = told.succeeded
         X, values = told.X[ok], told.values[ok]
         chain, share = self.chain, self._shares(X, values)
-        with limited(len(share.learn), self.settings.threads):
-            shape, mode = looked(self.shape, X[share.learn], values[share.learn], self.models, len(values))
-        if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
-            chain = Chain(mode, chain.tuning if shape.adjacent == self.shape.adjacent else None)
+        shape = self.shape
+        if not self.models.alone:
+            with limited(len(share.learn), self.settings.threads):
+                shape, mode = looked(shape, X[share.learn], values[share.learn], self.models, len(values))
+            if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
+                chain = Chain(mode, chain.tuning if shape.adjacent == self.shape.adjacent else None)
         y, scale = standardise(values, shape.multiple)
         return View(Data(X, y), share, scale, shape, chain)
 
@@ -136,17 +138,16 @@ class Beliefs:
         return chain, ens.build(model.kernel, hypers, given.predict)
 
 
-def models_of(space: Space, settings: Settings) -> Models:
+def models_of(kernel: Kernel, settings: Settings) -> Models:
     """The models that the settings allow, and the warps."""
-    plain = kernel_of(space, settings)
-    multiples = MULTIPLES if settings.warps else MULTIPLES[:1]
-    if not (settings.adjoins and isinstance(plain, Orders)):
-        return Models(Model(plain, settings.priors), None, multiples)
-    adjacent = Adjacent(plain.spectra, plain.highest, False)
-    if not adjacent.rows.variables:
-        return Models(Model(plain, settings.priors), None, multiples)
-    both = Model(plain, settings.priors), Model(adjacent, settings.priors)
-    return Models(*both, multiples) if settings.adjacent == "auto" else Models(both[1], None, multiples)
+    plain, multiples = Model(kernel, settings.priors), MULTIPLES if settings.warps else MULTIPLES[:1]
+    if not (settings.adjoins and isinstance(kernel, Orders)):
+        return Models(plain, None, multiples)
+    adjacent = Adjacent(kernel.spectra, kernel.highest, False)
+    if not len(adjacent.rows):
+        return Models(plain, None, multiples)
+    beside = Model(adjacent, settings.priors)
+    return Models(plain, beside, multiples) if settings.adjacent == "auto" else Models(beside, None, multiples)
 
 
 def kernel_of(space: Space, settings: Settings) -> Kernel:

@@ -64,7 +64,7 @@ def looked(
     observations: how many there are in all, where X and values are only some of them.
     """
     count = len(values) if observations is None else observations
-    if count < now.due or models.alone:
+    if count < now.due:
         return now, None
     later = Shape(None, int(GROWTH * count) + 1)
     best, mode = -float("inf"), None

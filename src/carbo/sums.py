@@ -4,6 +4,7 @@ Notation
     n, N, d, S  observations, candidate rows, variables, samples of the parameters
     M           number of values of the variables that are not wide: columns of a one-hot row
     H           (N, M) one-hot rows
+    Psi         (n, F) features of variables in a row, where the kernel has parts of these (see `adjacent`)
 """
 
 from __future__ import annotations
