@@ -11,7 +11,7 @@ from scipy import stats
 
 from carbo import Binary, Categorical, Integer, Optimizer, Space, StateError, chain
 from carbo.errors import NumericalError
-from carbo.evidence import FEWEST, Models, Shape, looked
+from carbo.evidence import FEWEST, Form, Models, Shape, looked
 from carbo.graph import Floats, Ints
 
 SPACE = Space({**{f"b{i}": Binary() for i in range(6)}, "c": Categorical(list("pqr")), "n": Integer(0, 4)})
@@ -102,7 +102,7 @@ def test_a_restored_optimiser_keeps_its_warp() -> None:
 
 def test_without_the_gradient_there_is_no_warp() -> None:
     rows, values = told(40, 1)
-    for changes in ({"sampler": "slice"}, {"warp": "none", "adjacent": "none"}, {"kernel": "product"}):
+    for changes in ({"sampler": "slice"}, {"warp": "none", "adjacent": "none", "even": "none"}, {"kernel": "product"}):
         opt = Optimizer(SPACE, seed=0, settings={"samples": 2, "burn_in": 2, **changes})
         opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
         opt.ask()
@@ -127,7 +127,7 @@ FAR_APART = np.array([0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11])
 
 
 def adjacent(rows: Ints, values: Floats, space: Space = STAGES) -> bool:
-    return looked(Shape(), rows, values, models(space))[0].adjacent
+    return looked(Shape(), rows, values, models(space))[0].form.adjacent
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -189,11 +189,11 @@ def test_a_model_that_changes_its_kernel_on_the_way_goes_on_and_comes_back() -> 
 def test_the_kernel_is_chosen_without_a_warp_and_under_one() -> None:
     rows, values = in_a_row(1)
     unwarped = Optimizer(STAGES, settings={"warp": "none"})._beliefs.models
-    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, True)
+    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, Form(adjacent=True))
     assert looked(Shape(), rows, np.exp(0.7 * values), unwarped)[0].multiple is None
     shape, _ = looked(Shape(), rows, np.exp(0.7 * values), models(STAGES))
     assert shape.multiple is not None
-    assert shape.adjacent
+    assert shape.form == Form(adjacent=True)
 
 
 def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +202,16 @@ def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.Monke
 
     rows, values = in_a_row(1)
     monkeypatch.setattr(chain, "mode", fails)
-    shape, mode = looked(Shape(2.0, 60, True), rows, values, models(STAGES))
-    assert shape[::2] == (2.0, True)
+    shape, mode = looked(Shape(2.0, 60, Form(adjacent=True)), rows, values, models(STAGES))
+    assert shape[::2] == (2.0, Form(adjacent=True))
     assert shape.due > 60
     assert mode is None
 
 
-@pytest.mark.parametrize("damage", [[None, 10], [None, 10, "false"], [-1.0, 10, True]])
+@pytest.mark.parametrize(
+    "damage",
+    [[None, 10], [None, 10, True], [None, 10, [True, "false"]], [-1.0, 10, [True, False]], [None, 10, [True] * 3]],
+)
 def test_a_damaged_shape_is_refused(damage: list[object]) -> None:
     state = json.loads(json.dumps(stages_run().state()))
     with pytest.raises(StateError):
@@ -219,7 +222,7 @@ def test_the_setting_decides_before_the_data_do() -> None:
     asked = {name: stages_run(adjacent=name)._beliefs for name in ("auto", "always", "none")}
     sizes = {name: beliefs.model.kernel.size for name, beliefs in asked.items()}
     assert sizes == {"auto": 5, "always": 5, "none": 3}
-    assert asked["always"].shape.adjacent is False
+    assert asked["always"].shape.form == Form()
 
 
 def test_the_report_says_how_much_lies_between_neighbours() -> None:
@@ -235,7 +238,7 @@ def test_the_report_says_how_much_lies_between_neighbours() -> None:
 
 def test_spaces_without_categories_in_a_row_have_nothing_to_choose() -> None:
     levels = Space({"a": Integer(0, 5), "b": Binary(), "c": Integer(0, 5), "d": Binary(), "e": Integer(0, 9)})
-    assert models(levels).adjacent is None
-    assert models(STAGES).adjacent is not None
+    assert set(models(levels).others) == {Form(even=True)}
+    assert set(models(STAGES).others) == {Form(True, False), Form(False, True), Form(True, True)}
     slow = Optimizer(STAGES, settings={"sampler": "slice"})._beliefs.models
     assert slow.alone

@@ -36,20 +36,21 @@ TOTAL = 2_000
 
 
 class Rows:
-    """The rows of two up to `highest` variables of a space."""
+    """The rows of two up to `highest` variables of a space, or of an even number of them alone."""
 
-    def __init__(self, spectra: Sequence[Spectrum], highest: int) -> None:
+    def __init__(self, spectra: Sequence[Spectrum], highest: int, even: bool = False) -> None:
         each, columns = list[tuple[int, ...]](), 0
-        for q in range(2, highest + 1):
+        for q in range(2, highest + 1, 1 + int(even)):
             own = rows_of_length(spectra, q)
             columns += sum(_width(spectra, some) for some in own)
             if not own or columns > TOTAL:
                 break
             each += own
         self.variables = each
-        self.orders = len(each[-1]) - 1 if each else 0
-        """How many orders have rows: pairs, triples, ..."""
-        self.order = np.array([len(some) - 2 for some in each], dtype=np.intp)
+        self.lengths = sorted({len(some) for some in each})
+        """Which orders have rows: 2 for pairs, 3 for triples, ..."""
+        self.orders = len(self.lengths)
+        self.order = np.array([self.lengths.index(len(some)) for some in each], dtype=np.intp)
         """(T,) of each row, counted from that of pairs."""
         self.members = np.zeros((len(each), len(spectra)))
         """(T, d) one where a row has the variable."""
@@ -71,7 +72,7 @@ class Rows:
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
         """(F,) the row that a column belongs to."""
         none = (0, 0, 0)  # the one: no factor
-        longest = self.orders + 1
+        longest = max(self.lengths, default=1)
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
         self._factors = np.array(factors, dtype=np.intp).reshape(len(columns), longest, 3)
 
@@ -118,15 +119,16 @@ class Adjacent(Orders):
     """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         assert not self.product
 
     @cached_property
     def rows(self) -> Rows:
-        return Rows(self.spectra, self.highest)
+        return Rows(self.spectra, self.highest, self.even)
 
     @property
     def size(self) -> int:
-        return self.highest + self.rows.orders
+        return super().size + self.rows.orders
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         rho = self.rows.rho(scales.log_relevance)
@@ -137,26 +139,15 @@ class Adjacent(Orders):
         return np.concatenate([super().parts(scales, X), raw * inverse(self.rows.norms(rho))[:, None, None]])
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Curve:  # noqa: ARG002
-        """From scratch at every theta: the sampler that wants more of this kernel takes all coordinates at once."""
-
-        def moved(theta: float) -> Floats:
-            key = f"log_{at.name}"
-            values = getattr(scales, key).copy()
-            values[at.variable] = theta
-            return self.parts(scales._replace(**{key: values}), X)
-
-        def fill(theta: float, out: Floats) -> None:
-            out[:] = np.tensordot(w, moved(theta), 1)
-
-        return Curve(fill, moved)
+        return self._anew(scales, X, w, at)
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
         """Of the orders alone: `combine` knows nothing of rows."""
-        return super().weights(scales, w[: self.highest])
+        return super().weights(scales, w[: len(self.places)])
 
     def row_weights(self, scales: Scales, w: Floats) -> Floats:
         """(T,) what multiplies each row's product of tables."""
-        return self.rows.weights(self.rows.rho(scales.log_relevance), w[self.highest :])
+        return self.rows.weights(self.rows.rho(scales.log_relevance), w[len(self.places) :])
 
 
 def rows_of(kernel: Kernel) -> Rows:

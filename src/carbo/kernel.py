@@ -99,7 +99,7 @@ class Kernel(Protocol):
         """Entries of variable i's table turned into each summed quantity."""
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        """(P,) what multiplies the parts in `combine`: their signal variances over their norms."""
+        """What multiplies the orders in `combine`: their signal variances over their norms; of a product, its own."""
 
     def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         """Covariances from those quantities summed over variables, of any shape that weights broadcast to.
