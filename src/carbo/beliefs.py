@@ -149,7 +149,8 @@ def models_of(kernel: Kernel, settings: Settings) -> Models:
     for a, e in itertools.product(adjacent, even):
         formed = (Adjacent if a else Orders)(kernel.spectra, kernel.highest, False, e)
         models[Form(a != adjacent[0], e != even[0])] = Model(formed, settings.priors)
-    return Models(models.pop(Form()), models, MULTIPLES if settings.warp == "auto" else MULTIPLES[:1])
+    multiples = MULTIPLES if settings.warp == "auto" else MULTIPLES[:1]
+    return Models(models.pop(Form()), models, multiples, Model(Orders(kernel.spectra, 1, False), settings.priors))
 
 
 def allowed(choice: Choice, possible: bool) -> tuple[bool, ...]:

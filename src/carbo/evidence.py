@@ -3,8 +3,9 @@ next to each other. What makes the values likeliest is taken.
 
 The evidence of a warp is the posterior density at its mode, with y as the warp makes it, times the slope of the warp:
 densities of y become densities of the values as told, and so can be compared. Even orders alone are tried under the
-warp so found, and adjacent variables' parts under both. Looking takes a climb for each choice and is done again only
-after the data have grown by a seventh.
+warp so found, adjacent variables' parts under both, and even orders again where these are had. Even orders must also
+beat the first order alone, which is as simple a model: values that are mostly noise speak for any that is. Looking
+takes a climb for each choice and is done again only after the data have grown by a seventh.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Models(NamedTuple):
     plain: Model
     others: Mapping[Form, Model] = {}
     multiples: Sequence[float | None] = (None,)
+    additive: Model | None = None
+    """Of the first order alone, never in use: what even orders have to beat."""
 
     def of(self, shape: Shape) -> Model:
         """The one that the shape calls for."""
@@ -82,11 +85,14 @@ def looked(
         return now, None
     later = Shape(None, int(GROWTH * count) + 1)
     best = _looked(X, values, models, [later._replace(multiple=multiple) for multiple in models.multiples])
-    for trait in ("even", "adjacent"):
+    tried = {best.shape.form}
+    for trait in ("even", "adjacent", "even"):  # what is even may show only once parts in a row are told apart
         form = best.shape.form._replace(**{trait: True})
-        if form in models.others:
+        if form in models.others and form not in tried:
+            tried.add(form)
             other = _looked(X, values, models, [best.shape._replace(form=form)])
-            best = other if other.score > best.score else best
+            if other.score > best.score and (trait != "even" or other.score > _additive(X, values, models, best.shape)):
+                best = other
     if best.mode is None:  # no covariance could be factored: the sampler will say so
         return now._replace(due=later.due), None
     return best.shape, None if best.shape._replace(due=now.due) == now else best.mode
@@ -103,6 +109,11 @@ class Look(NamedTuple):
 def _looked(X: Ints, values: Floats, models: Models, shapes: Sequence[Shape]) -> Look:
     """The best of some shapes, the first of equals."""
     return max((_look(X, values, models.of(shape), shape) for shape in shapes), key=lambda look: look.score)
+
+
+def _additive(X: Ints, values: Floats, models: Models, shape: Shape) -> float:
+    assert models.additive is not None
+    return _look(X, values, models.additive, shape).score
 
 
 def _look(X: Ints, values: Floats, model: Model, shape: Shape) -> Look:
