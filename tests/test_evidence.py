@@ -210,7 +210,15 @@ def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "damage",
-    [[None, 10], [None, 10, True], [None, 10, [True, "false"]], [-1.0, 10, [True, False]], [None, 10, [True] * 3]],
+    [
+        [None, 10],
+        [None, 10, True],
+        [None, 10, []],
+        [None, 10, [True]],
+        [None, 10, [True] * 3],
+        [None, 10, [True, "false"]],
+        [-1.0, 10, [True, False]],
+    ],
 )
 def test_a_damaged_shape_is_refused(damage: list[object]) -> None:
     state = json.loads(json.dumps(stages_run().state()))
@@ -278,13 +286,17 @@ def test_spins_in_a_row_ask_for_both(seed: int) -> None:
     assert form(rows, pairs) == Form(adjacent=True, even=True)
 
 
-def test_noise_seldom_passes_for_an_even_function() -> None:
-    """Over the same 200 seeds it did in 14: of 30, 9 or more are the luck of one in 6,000 times. Against all orders
-    alone, without the first one to beat, it did in 67 of 200: then 9 or more are the rule.
+def test_noise_that_would_pass_for_an_even_function_is_held_back_by_the_first_order() -> None:
+    """Of noise that asks for even orders, where they have all orders to beat and no other model, three in ten still do
+    (14 of 53 over seeds 1000 to 1199): eight or more of ten are the luck of one time in 600.
     """
-    rng = np.random.default_rng(0)
-    each = [(SIDES.random_rows(rng, 60), rng.normal(size=60)) for _ in range(30)]
-    assert sum(form(*one).even for one in each) < 9
+    rng, broken = np.random.default_rng(0), models(SIDES)._replace(additive=None)
+    passed = list[bool]()
+    while len(passed) < 10:
+        rows, values = SIDES.random_rows(rng, 60), rng.normal(size=60)
+        if looked(Shape(), rows, values, broken)[0].form.even:
+            passed.append(form(rows, values).even)
+    assert sum(passed) < 8
 
 
 def sides_run(**changes: object) -> Optimizer:
@@ -324,6 +336,26 @@ def test_an_even_model_is_restored_and_goes_back_when_the_data_change() -> None:
     assert opt._beliefs.shape.form == Form()
     assert opt._beliefs.chain is not None
     assert len(opt._beliefs.chain.hyper.log_w) == 3
+
+
+def test_an_interrupted_change_of_kernels_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, pairs, _ = cut(1)
+    opt = Optimizer(SIDES, seed=3, settings={"samples": 3, "burn_in": 5, "initial": 1})
+    opt.tell(SIDES.decode_many(rows[:9]), pairs[:9])
+    opt.ask()
+    opt.tell(SIDES.decode_many(rows[9:]), pairs[9:])
+    with monkeypatch.context() as patched:
+        patched.setattr(chain, "_burn_in", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opt.ask()
+    restored = Optimizer.from_state(SIDES, json.loads(json.dumps(opt.state())))
+    assert opt._beliefs.shape.form == Form()
+    assert opt.ask() == restored.ask()
+    assert opt._beliefs.shape.form == Form(even=True)
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_shares_of_an_even_model_are_of_even_orders() -> None:

@@ -22,6 +22,7 @@ from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
 from carbo.beliefs import Beliefs
 from carbo.ensemble import Ensemble
 from carbo.graph import Ints
+from carbo.optimizer import STATE_VERSION
 from carbo.space import Params
 from tests.doors import CHEAP, PRESETS
 
@@ -908,7 +909,7 @@ def saved(preset: str = "default") -> dict[str, Any]:
     return state
 
 
-@pytest.mark.parametrize("version", [0, 4, 6, "5", None])
+@pytest.mark.parametrize("version", [0, STATE_VERSION - 1, STATE_VERSION + 1, str(STATE_VERSION), None])
 def test_a_state_of_another_version_is_refused(version: Any) -> None:
     with pytest.raises(carbo.StateError, match="version"):
         Optimizer.from_state(binary(4), saved() | {"version": version})

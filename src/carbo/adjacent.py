@@ -11,7 +11,7 @@ Notation
     v_q         signal variance of h_q / h_q(r)
     Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of row t
 
-    K = sum_{q=1..Q} w_q e_q / e_q(r) + sum_{q=2..Q} v_q h_q / h_q(r)
+    K = sum_{q=1..Q} w_q e_q / e_q(r) + sum_{q=2..Q} v_q h_q / h_q(r)      (of even q alone, if the kernel is even)
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ class Rows:
                 break
             each += own
         self.variables = each
-        self.lengths = sorted({len(some) for some in each})
-        """Which orders have rows: 2 for pairs, 3 for triples, ..."""
+        each_length = np.array([len(some) for some in each], dtype=np.intp)
+        self.lengths, self.order = np.unique(each_length, return_inverse=True)
+        """Which orders have rows, 2 for pairs, 3 for triples, ...; and (T,) where there each row's length stands."""
         self.orders = len(self.lengths)
-        self.order = np.array([self.lengths.index(len(some)) for some in each], dtype=np.intp)
-        """(T,) of each row, counted from that of pairs."""
         self.members = np.zeros((len(each), len(spectra)))
         """(T, d) one where a row has the variable."""
         for t, some in enumerate(each):
@@ -72,7 +71,7 @@ class Rows:
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
         """(F,) the row that a column belongs to."""
         none = (0, 0, 0)  # the one: no factor
-        longest = max(self.lengths, default=1)
+        longest = int(self.lengths.max(initial=1))
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
         self._factors = np.array(factors, dtype=np.intp).reshape(len(columns), longest, 3)
 
@@ -92,7 +91,7 @@ class Rows:
         return np.asarray(np.exp(self.members @ log_relevance))
 
     def norms(self, rho: Floats) -> Floats:
-        """h_2(r), h_3(r), ..., as many as there are orders."""
+        """h_q(r) for each q of `lengths`."""
         return np.bincount(self.order, rho, self.orders).astype(np.float64)
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
@@ -116,7 +115,9 @@ def _width(spectra: Sequence[Spectrum], row: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Adjacent(Orders):
-    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows."""
+    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows; of even orders
+    alone if it is even.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -110,8 +110,8 @@ class Beliefs:
     def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, View]:
         """The model after one more draw, and what it has seen."""
         view = self.view(told)
-        self.shape = view.shape
-        self.chain, model = self.fit(rng, view)
+        chain, model = self.fit(rng, view)
+        self.shape, self.chain = view.shape, chain  # together: a chain of another form's kernel is of no use
         return model, view
 
     def failures(self, rng: np.random.Generator, told: Told) -> Failures | None:

@@ -4,8 +4,8 @@ next to each other. What makes the values likeliest is taken.
 The evidence of a warp is the posterior density at its mode, with y as the warp makes it, times the slope of the warp:
 densities of y become densities of the values as told, and so can be compared. Even orders alone are tried under the
 warp so found, adjacent variables' parts under both, and even orders again where these are had. Even orders must also
-beat the first order alone, which is as simple a model: values that are mostly noise speak for any that is. Looking
-takes a climb for each choice and is done again only after the data have grown by a seventh.
+beat the first order alone: values that are mostly noise speak for any kernel of few parts. Looking takes a climb for
+each choice and is done again only after the data have grown by a seventh.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Models(NamedTuple):
     others: Mapping[Form, Model] = {}
     multiples: Sequence[float | None] = (None,)
     additive: Model | None = None
-    """Of the first order alone, never in use: what even orders have to beat."""
+    """Of the first order alone, never in use: what even orders have to beat, if it is there."""
 
     def of(self, shape: Shape) -> Model:
         """The one that the shape calls for."""
@@ -84,14 +84,14 @@ def looked(
     if count < now.due:
         return now, None
     later = Shape(None, int(GROWTH * count) + 1)
-    best = _looked(X, values, models, [later._replace(multiple=multiple) for multiple in models.multiples])
+    best = _best(X, values, models, [later._replace(multiple=multiple) for multiple in models.multiples])
     tried = {best.shape.form}
     for trait in ("even", "adjacent", "even"):  # what is even may show only once parts in a row are told apart
         form = best.shape.form._replace(**{trait: True})
         if form in models.others and form not in tried:
             tried.add(form)
-            other = _looked(X, values, models, [best.shape._replace(form=form)])
-            if other.score > best.score and (trait != "even" or other.score > _additive(X, values, models, best.shape)):
+            other = _best(X, values, models, [best.shape._replace(form=form)])
+            if other.score > best.score and not (trait == "even" and _additive(X, values, models, other)):
                 best = other
     if best.mode is None:  # no covariance could be factored: the sampler will say so
         return now._replace(due=later.due), None
@@ -106,14 +106,16 @@ class Look(NamedTuple):
     mode: Hyper | None
 
 
-def _looked(X: Ints, values: Floats, models: Models, shapes: Sequence[Shape]) -> Look:
+def _best(X: Ints, values: Floats, models: Models, shapes: Sequence[Shape]) -> Look:
     """The best of some shapes, the first of equals."""
     return max((_look(X, values, models.of(shape), shape) for shape in shapes), key=lambda look: look.score)
 
 
-def _additive(X: Ints, values: Floats, models: Models, shape: Shape) -> float:
-    assert models.additive is not None
-    return _look(X, values, models.additive, shape).score
+def _additive(X: Ints, values: Floats, models: Models, even: Look) -> bool:
+    """Whether the first order alone does as well as even orders do."""
+    if models.additive is None:
+        return False
+    return _look(X, values, models.additive, even.shape._replace(form=Form())).score >= even.score
 
 
 def _look(X: Ints, values: Floats, model: Model, shape: Shape) -> Look:

@@ -107,7 +107,8 @@ def _orders(model: Ensemble) -> tuple[dict[str, float] | None, float | None]:
     shares = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
     names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
     own, adjacent = kernel.spread(shares[: len(kernel.places)]), shares[len(kernel.places) :]
+    together = None
     if isinstance(kernel, Adjacent):
-        own[np.array(kernel.rows.lengths) - 1] += adjacent
-    together = float(adjacent.sum()) if isinstance(kernel, Adjacent) else None
+        own[kernel.rows.lengths - 1] += adjacent
+        together = float(adjacent.sum())
     return dict(zip(names, own.tolist(), strict=True)), together

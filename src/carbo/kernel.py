@@ -14,7 +14,8 @@ Notation
     w           (P,) their weights: signal variances
 
 Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
-Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
+Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i)),
+                                  or the same sum over even q alone
 
 Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
 it. While searching, `sums.Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
@@ -99,7 +100,9 @@ class Kernel(Protocol):
         """Entries of variable i's table turned into each summed quantity."""
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        """What multiplies the orders in `combine`: their signal variances over their norms; of a product, its own."""
+        """What `combine` multiplies each order by, its signal variance over its norm, zero for one that the kernel has
+        no part of; under the product kernel (1,).
+        """
 
     def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         """Covariances from those quantities summed over variables, of any shape that weights broadcast to.

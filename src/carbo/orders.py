@@ -53,7 +53,7 @@ class Orders:
         return self._active * np.exp(scales.log_relevance)
 
     def norms(self, r: Floats) -> Floats:
-        """e_q(r) for every order, one for the product: what makes each part's mean diagonal one."""
+        """(Q,) e_q(r) for every order, and one for the product: what makes each part's mean diagonal one."""
         return np.append(symmetric(r, self.highest), np.ones(int(self.product)))
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
@@ -111,7 +111,7 @@ class Orders:
         return Curve(fill, lambda theta: (A + r * square(centred(s, theta), x) * low) * scale[:, None, None])
 
     def _anew(self, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Curve:
-        """From scratch at every theta, for kernels whose parameters are sampled all at once, but in tests."""
+        """From scratch at every theta: only tests sample such kernels one parameter at a time."""
 
         def moved(theta: float) -> Floats:
             key = f"log_{at.name}"
@@ -167,7 +167,7 @@ class Orders:
         return self.spread(w) * inverse(self.norms(self.relevances(scales)))
 
     def spread(self, w: Floats) -> Floats:
-        """Signal variances of all orders, and of the product, zero where the kernel has no part."""
+        """(Q,) signal variances of all orders, and of the product, from those (len(places),) that the kernel has."""
         each = np.zeros(self.highest + int(self.product))
         each[self.places] = w
         return each

@@ -84,9 +84,9 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
 
 
 def _shape_from(state: Sequence[Any]) -> Shape:
-    multiple, due, form = state
-    if not all(isinstance(trait, bool) for trait in form):
-        raise ValueError(f"a kernel of the form {form!r}")
+    multiple, due, (adjacent, even) = state
+    if not (isinstance(adjacent, bool) and isinstance(even, bool)):
+        raise ValueError(f"a kernel of the form {[adjacent, even]!r}")
     if multiple is not None and not float(multiple) > 0:
         raise ValueError(f"a warp with the multiple {multiple!r}")
-    return Shape(None if multiple is None else float(multiple), int(due), Form(*form))
+    return Shape(None if multiple is None else float(multiple), int(due), Form(adjacent, even))

@@ -42,7 +42,8 @@ class Settings:
                     own in the "orders" kernel (`carbo.adjacent`) "auto": where the data ask for it, "always": from the
                     start, "none": never; and never where parameters are sampled one at a time (see `sampler`)
     even            the "orders" kernel has even orders alone, as of functions that stay the same when all binary
-                    variables are flipped (cuts, partitions, spins): "auto", "always", "none" as for `adjacent`
+                    variables are flipped (cuts, partitions, spins): "auto", "always", "none" as for `adjacent`;
+                    where highest_order is 1 there is none, and nothing changes
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.priors.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
