@@ -56,16 +56,6 @@ def test_rows_pass_over_constants_and_end_at_ordered_values() -> None:
     assert len(Rows(space.spectra(), 1)) == 0
 
 
-def test_of_even_orders_only_rows_of_an_even_number_have_parts() -> None:
-    spectra = Space({f"x{i}": Binary() for i in range(5)}).spectra()
-    assert {len(some) for some in Rows(spectra, 4, even=True).variables} == {2, 4}
-    assert Rows(spectra, 3, even=True).lengths.tolist() == [2]
-    rng = np.random.default_rng(0)
-    rows, scales = rng.integers(0, 2, size=(9, 5)), Scales(np.zeros(5), rng.normal(size=5))
-    every, even = (Adjacent(spectra, 4, False, some).parts(scales, rows) for some in (False, True))
-    np.testing.assert_allclose(even, every[[1, 3, 4, 6]], rtol=0, atol=1e-12)  # w_2, w_4, v_2, v_4
-
-
 def test_a_row_of_too_many_values_is_left_out() -> None:
     many = math.isqrt(COLUMNS) + 1  # of two such variables there are just COLUMNS features, of three too many
     space = Space({name: Categorical(range(many)) for name in "abc"} | {"d": Binary()})

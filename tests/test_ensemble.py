@@ -28,7 +28,7 @@ MIXED = (graphs.complete(3), graphs.path(5), oracles.random_weighted(np.random.d
 WIDE = (graphs.path(700), graphs.complete(2), graphs.path(400))
 """Too many values for dense one-hot rows."""
 SPACES = {"nominal": NOMINAL, "mixed": MIXED, "wide": WIDE}
-KERNELS = ("product", "orders", "orders and product", "adjacent", "even", "adjacent, even")
+KERNELS = ("product", "orders", "orders and product", "adjacent")
 EXACT = 1e-9
 """Allowed difference of two float64 routes."""
 
@@ -42,8 +42,8 @@ class Case(NamedTuple):
 
 def make_kernel(name: str, space: Sequence[Graph]) -> Kernel:
     spectra = tuple(spectrum(g) for g in space)
-    if name in ("adjacent", "even", "adjacent, even"):
-        return (Orders if name == "even" else Adjacent)(spectra, 3 if name == "adjacent" else 4, False, "even" in name)
+    if name == "adjacent":
+        return Adjacent(spectra, 3, False)
     return Product(spectra) if name == "product" else Orders(spectra, 2, name == "orders and product")
 
 
@@ -71,13 +71,10 @@ def exact(c: Case, s: int, rows: Ints) -> tuple[Floats, Floats]:
     together = np.concatenate([c.data.X, rows])
     w, beta, r = np.exp(h.log_w), np.exp(h.scales.log_beta), np.exp(h.scales.log_relevance)
     if isinstance(kernel, Orders):
-        orders = [q for q in range(1, kernel.highest + 1) if not (kernel.even and q % 2)]
-        every = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)
-        parts = every[[q - 1 for q in orders] + [-1] * kernel.product]
+        parts = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)[: kernel.size]
         if isinstance(kernel, Adjacent):
             rows_ = oracles.adjacent_parts(c.space, r, together, kernel.highest)
-            own = [q - 2 for q in orders if q > 1][: kernel.rows.orders]
-            parts = np.concatenate([parts, rows_[own]])
+            parts = np.concatenate([parts[: kernel.highest], rows_[: kernel.rows.orders]])
     else:
         parts = oracles.product_gram(c.space, "connectivity", beta, together)[None]
     K, n = np.tensordot(w, parts, 1), len(c.data.y)

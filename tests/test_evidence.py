@@ -1,4 +1,4 @@
-"""What the values ask for: a warp, parts of the kernel for variables next to each other, even orders alone."""
+"""What the values ask for: a warp, and parts of the kernel for variables next to each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 from carbo import Binary, Categorical, Integer, Optimizer, Space, StateError, chain
 from carbo.errors import NumericalError
-from carbo.evidence import FEWEST, Form, Models, Shape, looked
+from carbo.evidence import FEWEST, Models, Shape, looked
 from carbo.graph import Floats, Ints
 
 SPACE = Space({**{f"b{i}": Binary() for i in range(6)}, "c": Categorical(list("pqr")), "n": Integer(0, 4)})
@@ -102,7 +102,7 @@ def test_a_restored_optimiser_keeps_its_warp() -> None:
 
 def test_without_the_gradient_there_is_no_warp() -> None:
     rows, values = told(40, 1)
-    for changes in ({"sampler": "slice"}, {"warp": "none", "adjacent": "none", "even": "none"}, {"kernel": "product"}):
+    for changes in ({"sampler": "slice"}, {"warp": "none", "adjacent": "none"}, {"kernel": "product"}):
         opt = Optimizer(SPACE, seed=0, settings={"samples": 2, "burn_in": 2, **changes})
         opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
         opt.ask()
@@ -127,7 +127,7 @@ FAR_APART = np.array([0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11])
 
 
 def adjacent(rows: Ints, values: Floats, space: Space = STAGES) -> bool:
-    return looked(Shape(), rows, values, models(space))[0].form.adjacent
+    return looked(Shape(), rows, values, models(space))[0].adjacent
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -186,14 +186,35 @@ def test_a_model_that_changes_its_kernel_on_the_way_goes_on_and_comes_back() -> 
     assert restored.ask() == opt.ask()
 
 
+def test_an_interrupted_change_of_kernels_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the chain would be of one kernel and the shape of another, and neither ask nor a saved state work again."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    rows, values = in_a_row(1)
+    opt = Optimizer(STAGES, seed=3, settings={"samples": 3, "burn_in": 5, "initial": 1})
+    opt.tell(STAGES.decode_many(rows[:9]), values[:9])
+    opt.ask()
+    opt.tell(STAGES.decode_many(rows[9:]), values[9:])
+    with monkeypatch.context() as patched:
+        patched.setattr(chain, "_burn_in", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opt.ask()
+    assert not opt._beliefs.shape.adjacent
+    restored = Optimizer.from_state(STAGES, json.loads(json.dumps(opt.state())))
+    assert opt.ask() == restored.ask()
+    assert opt._beliefs.shape.adjacent
+
+
 def test_the_kernel_is_chosen_without_a_warp_and_under_one() -> None:
     rows, values = in_a_row(1)
     unwarped = Optimizer(STAGES, settings={"warp": "none"})._beliefs.models
-    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, Form(adjacent=True))
+    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, True)
     assert looked(Shape(), rows, np.exp(0.7 * values), unwarped)[0].multiple is None
     shape, _ = looked(Shape(), rows, np.exp(0.7 * values), models(STAGES))
     assert shape.multiple is not None
-    assert shape.form == Form(adjacent=True)
+    assert shape.adjacent
 
 
 def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,24 +223,13 @@ def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.Monke
 
     rows, values = in_a_row(1)
     monkeypatch.setattr(chain, "mode", fails)
-    shape, mode = looked(Shape(2.0, 60, Form(adjacent=True)), rows, values, models(STAGES))
-    assert shape[::2] == (2.0, Form(adjacent=True))
+    shape, mode = looked(Shape(2.0, 60, True), rows, values, models(STAGES))
+    assert shape[::2] == (2.0, True)
     assert shape.due > 60
     assert mode is None
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        [None, 10],
-        [None, 10, True],
-        [None, 10, []],
-        [None, 10, [True]],
-        [None, 10, [True] * 3],
-        [None, 10, [True, "false"]],
-        [-1.0, 10, [True, False]],
-    ],
-)
+@pytest.mark.parametrize("damage", [[None, 10], [None, 10, "false"], [None, 10, [True]], [-1.0, 10, True]])
 def test_a_damaged_shape_is_refused(damage: list[object]) -> None:
     state = json.loads(json.dumps(stages_run().state()))
     with pytest.raises(StateError):
@@ -230,7 +240,7 @@ def test_the_setting_decides_before_the_data_do() -> None:
     asked = {name: stages_run(adjacent=name)._beliefs for name in ("auto", "always", "none")}
     sizes = {name: beliefs.model.kernel.size for name, beliefs in asked.items()}
     assert sizes == {"auto": 5, "always": 5, "none": 3}
-    assert asked["always"].shape.form == Form()
+    assert asked["always"].shape.adjacent is False
 
 
 def test_the_report_says_how_much_lies_between_neighbours() -> None:
@@ -246,122 +256,7 @@ def test_the_report_says_how_much_lies_between_neighbours() -> None:
 
 def test_spaces_without_categories_in_a_row_have_nothing_to_choose() -> None:
     levels = Space({"a": Integer(0, 5), "b": Binary(), "c": Integer(0, 5), "d": Binary(), "e": Integer(0, 9)})
-    assert set(models(levels).others) == {Form(even=True)}
-    assert set(models(STAGES).others) == {Form(True, False), Form(False, True), Form(True, True)}
+    assert models(levels).adjacent is None
+    assert models(STAGES).adjacent is not None
     slow = Optimizer(STAGES, settings={"sampler": "slice"})._beliefs.models
     assert slow.alone
-
-
-# -- even orders alone -----------------------------------------------------------------------------------------------
-
-SIDES = Space({f"side{i}": Binary() for i in range(12)})
-
-
-def cut(seed: int, among: Floats | float = 1.0) -> tuple[Ints, Floats, Floats]:
-    """Rows, what each cuts of a graph with random weights, and a sum of one part a variable, both of variance one."""
-    rng = np.random.default_rng(seed)
-    rows = SIDES.random_rows(rng, 60)
-    s, weights = 2.0 * rows - 1.0, np.triu(rng.normal(size=(12, 12)), 1) * among
-    pairs, single = np.einsum("ni,ij,nj->n", s, weights, s), s @ rng.normal(size=12)
-    return rows, pairs / pairs.std(), single / single.std()
-
-
-def form(rows: Ints, values: Floats) -> Form:
-    return looked(Shape(), rows, values, models(SIDES))[0].form
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_cuts_ask_for_even_orders_and_what_a_flip_changes_does_not(seed: int) -> None:
-    """Over seeds 1000 to 1199 the choice was right in all, each way."""
-    rows, pairs, single = cut(seed)
-    assert form(rows, pairs) == Form(even=True)
-    assert form(rows, pairs + single) == Form()
-    assert form(rows, single) == Form()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_spins_in_a_row_ask_for_both(seed: int) -> None:
-    """Over the same 200 seeds they did in all."""
-    rows, pairs, _ = cut(seed, np.eye(12, k=1))
-    assert form(rows, pairs) == Form(adjacent=True, even=True)
-
-
-def test_noise_that_would_pass_for_an_even_function_is_held_back_by_the_first_order() -> None:
-    """Of noise that asks for even orders, where they have all orders to beat and no other model, three in ten still do
-    (14 of 53 over seeds 1000 to 1199): eight or more of ten are the luck of one time in 600.
-    """
-    rng, broken = np.random.default_rng(0), models(SIDES)._replace(additive=None)
-    passed = list[bool]()
-    while len(passed) < 10:
-        rows, values = SIDES.random_rows(rng, 60), rng.normal(size=60)
-        if looked(Shape(), rows, values, broken)[0].form.even:
-            passed.append(form(rows, values).even)
-    assert sum(passed) < 8
-
-
-def sides_run(**changes: object) -> Optimizer:
-    rows, pairs, _ = cut(1)
-    opt = Optimizer(SIDES, seed=3, settings={"samples": 3, "burn_in": 5, "exhaustive": 0, **changes})
-    opt.tell(SIDES.decode_many(rows), pairs)
-    opt.ask()
-    return opt
-
-
-def test_an_even_model_predicts_the_same_of_a_point_and_of_its_opposite() -> None:
-    rng = np.random.default_rng(7)
-    rows = SIDES.random_rows(rng, 20)
-    even, plain = ([np.array(opt.predict(SIDES.decode_many(some))) for some in (rows, 1 - rows)]
-                   for opt in (sides_run(), sides_run(even="none")))  # fmt: skip
-    np.testing.assert_allclose(even[0], even[1], rtol=0, atol=1e-9)
-    assert np.abs(plain[0] - plain[1]).max() > 0.05
-
-
-def test_even_orders_are_had_always_or_never_where_the_setting_says_so() -> None:
-    kernels = {name: sides_run(even=name)._beliefs.model.kernel for name in ("auto", "always", "none")}
-    assert {name: kernel.size for name, kernel in kernels.items()} == {"auto": 1, "always": 1, "none": 3}
-    assert sides_run(even="always", highest_order=4)._beliefs.model.kernel.size == 2
-    assert sides_run(even="always", highest_order=1)._beliefs.model.kernel.size == 1  # there is no even order
-
-
-def test_an_even_model_is_restored_and_goes_back_when_the_data_change() -> None:
-    opt = sides_run()
-    restored = Optimizer.from_state(SIDES, json.loads(json.dumps(opt.state())))
-    assert restored._beliefs.shape == opt._beliefs.shape
-    assert restored._beliefs.shape.form == Form(even=True)
-    assert restored.ask() == opt.ask()
-    rows, pairs, single = cut(1)
-    opt._beliefs.shape = opt._beliefs.shape._replace(due=60)
-    opt.replace_data(rows, pairs + single)
-    opt.ask()
-    assert opt._beliefs.shape.form == Form()
-    assert opt._beliefs.chain is not None
-    assert len(opt._beliefs.chain.hyper.log_w) == 3
-
-
-def test_an_interrupted_change_of_kernels_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, pairs, _ = cut(1)
-    opt = Optimizer(SIDES, seed=3, settings={"samples": 3, "burn_in": 5, "initial": 1})
-    opt.tell(SIDES.decode_many(rows[:9]), pairs[:9])
-    opt.ask()
-    opt.tell(SIDES.decode_many(rows[9:]), pairs[9:])
-    with monkeypatch.context() as patched:
-        patched.setattr(chain, "_burn_in", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            opt.ask()
-    restored = Optimizer.from_state(SIDES, json.loads(json.dumps(opt.state())))
-    assert opt._beliefs.shape.form == Form()
-    assert opt.ask() == restored.ask()
-    assert opt._beliefs.shape.form == Form(even=True)
-
-
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def test_shares_of_an_even_model_are_of_even_orders() -> None:
-    assert sides_run().relevance().orders == {"1": 0.0, "2": 1.0, "3": 0.0}
-    both = sides_run(adjacent="always", even="always", highest_order=4).relevance()
-    assert both.orders is not None
-    assert both.adjacent is not None
-    assert both.orders["1"] == both.orders["3"] == 0.0
-    assert sum(both.orders.values()) == pytest.approx(1.0)

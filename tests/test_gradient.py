@@ -61,12 +61,6 @@ def adjoining(c: Case, rng: np.random.Generator) -> Case:
     return c._replace(kernel=kernel, log_w=np.append(c.log_w, rng.uniform(-3.0, 2.0, kernel.rows.orders)))
 
 
-def evened(c: Case) -> Case:
-    """The same with even orders alone; of highest order two at least."""
-    kernel = type(c.kernel)(c.kernel.spectra, max(c.kernel.highest, 2), False, even=True)
-    return c._replace(kernel=kernel, log_w=np.resize(c.log_w, kernel.size))
-
-
 def any_case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     return case(rng, any_kinds(rng, 5), int(rng.integers(1, 31)), int(rng.integers(1, 5)))
@@ -89,7 +83,6 @@ def by_oracle(c: Case) -> Floats:
     graphs = [v.graph for v in c.space.variables.values()]
     beta, r = np.exp(c.scales.log_beta), np.exp(c.scales.log_relevance)
     parts = oracles.order_parts(graphs, "connectivity", beta, r, c.data.X, c.kernel.highest)[:-1]
-    parts = parts[1::2] if c.kernel.even else parts
     return np.asarray(np.tensordot(np.exp(c.log_w), parts, 1) + math.exp(c.log_noise) * np.eye(len(c.data.y)))
 
 
@@ -171,18 +164,6 @@ def test_every_slope_with_parts_of_variables_in_a_row(seed: int) -> None:
     kinds = rng.choice(["binary", "binary", "categorical", "constant", "levels"], int(rng.integers(2, 7))).tolist()
     c = adjoining(case(rng, kinds, int(rng.integers(1, 25)), int(rng.integers(1, 5))), rng)
     assert at(c).value == pytest.approx(log_likelihood(without_mean(c), c.data.y), rel=1e-8, abs=1e-8)
-    assert_slopes(c)
-
-
-@given(seed=seeds, rows=st.booleans())
-@settings(max_examples=50)
-def test_value_and_every_slope_of_even_orders(seed: int, rows: bool) -> None:
-    rng, c = np.random.default_rng(seed), any_case(seed)
-    c = evened(adjoining(c, rng) if rows else c)
-    expected = log_likelihood(without_mean(c), c.data.y)
-    assert at(c).value == pytest.approx(expected, rel=1e-8, abs=1e-8)
-    if not rows:
-        assert log_likelihood(by_oracle(c), c.data.y) == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert_slopes(c)
 
 

@@ -27,7 +27,7 @@ from carbo.sums import cross, diagonal
 from tests import test_ensemble
 from tests.spaces import any_kinds, space_of, wide_above
 
-KERNELS = ("product", "orders", "orders and product", "adjacent", "even", "adjacent, even")
+KERNELS = ("product", "orders", "orders and product", "adjacent")
 SAMPLES = 3
 EXACT, SINGLE = 1e-10, 1e-5
 """Allowed relative differences of float64 routes, and of a float32 route."""
@@ -49,8 +49,6 @@ def kernel_of(name: str, space: Space, highest: int = 2) -> Kernel:
     spectra = space.spectra()
     if name == "adjacent":
         return Adjacent(spectra, highest, False)
-    if "even" in name:
-        return (Orders if name == "even" else Adjacent)(spectra, max(highest, 2), False, even=True)
     return Product(spectra) if name == "product" else Orders(spectra, highest, name == "orders and product")
 
 
@@ -104,7 +102,6 @@ def wide() -> Space:
         ("orders", OfOrders, OfOrders),
         ("orders and product", Plain, Plain),
         ("adjacent", OfOrders, OfOrders),
-        ("even", OfOrders, OfOrders),
     ],
 )
 def test_each_kernel_goes_its_own_way(name: str, narrow_way: type[Plain], wide_way: type[Plain]) -> None:
@@ -138,7 +135,7 @@ def test_means_of_recombined_rows_are_exact_and_spreads_are_bounded(name: str, s
     assert_spread(c, recombined(np.random.default_rng(seed), c.space))
 
 
-@pytest.mark.parametrize("name", ["product", "orders", "adjacent", "even", "adjacent, even"])
+@pytest.mark.parametrize("name", ["product", "orders", "adjacent"])
 @pytest.mark.parametrize("n", [1, FEW - 1, FEW, FEW + 1, 60])
 def test_the_bound_of_recombined_rows_is_the_spread_given_the_first_few_observations(name: str, n: int) -> None:
     rng = np.random.default_rng(n)
@@ -221,7 +218,7 @@ def test_what_is_known_around_parents_is_what_a_fresh_computation_gives(name: st
     assert_around(c, c.moves.around(parents, rows, owner), rows)
 
 
-@pytest.mark.parametrize("name", ["orders", "adjacent", "even", "adjacent, even"])
+@pytest.mark.parametrize("name", ["orders", "adjacent"])
 @pytest.mark.parametrize("highest", range(1, 6))
 @pytest.mark.parametrize("kinds", [["binary"] * 6, ["categorical"] * 3, ["levels", "cycle", "weighted"]],
                          ids=["binary", "categorical", "graphs"])  # fmt: skip
@@ -296,7 +293,7 @@ def test_parents_without_neighbours_have_none(name: str) -> None:
     assert_spread(c, recombined(rng, space))
 
 
-@pytest.mark.parametrize("name", ["product", "orders", "adjacent", "even", "adjacent, even"])
+@pytest.mark.parametrize("name", ["product", "orders", "adjacent"])
 def test_around_parents_the_oracles_agree(name: str) -> None:
     """Inverses of covariances built without the package."""
     rng = np.random.default_rng(6)

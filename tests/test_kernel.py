@@ -53,9 +53,7 @@ def every_kernel(space: Sequence[Graph], scale: Scale = "connectivity") -> list[
     some = spectra(space, scale)
     active = sum(s.size > 1 for s in some)
     orders = [Orders(some, q, product) for q in range(1, min(active, 3) + 1) for product in (False, True)]
-    # of two variables, order two alone has no relevances to tell apart
-    even = [kind(some, q, False, even=True) for q in (2, 4) for kind in (Orders, Adjacent) if max(q, 3) <= active]
-    return [Product(some), *orders, Adjacent(some, min(active, 3), False), *even]
+    return [Product(some), *orders, Adjacent(some, min(active, 3), False)]
 
 
 def moved(scales: Scales, at: Coordinate, theta: float) -> Scales:

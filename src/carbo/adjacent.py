@@ -11,7 +11,7 @@ Notation
     v_q         signal variance of h_q / h_q(r)
     Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of row t
 
-    K = sum_{q=1..Q} w_q e_q / e_q(r) + sum_{q=2..Q} v_q h_q / h_q(r)      (of even q alone, if the kernel is even)
+    K = sum_{q=1..Q} w_q e_q / e_q(r) + sum_{q=2..Q} v_q h_q / h_q(r)
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ TOTAL = 2_000
 
 
 class Rows:
-    """The rows of two up to `highest` variables of a space, or of an even number of them alone."""
+    """The rows of two up to `highest` variables of a space."""
 
-    def __init__(self, spectra: Sequence[Spectrum], highest: int, even: bool = False) -> None:
+    def __init__(self, spectra: Sequence[Spectrum], highest: int) -> None:
         each, columns = list[tuple[int, ...]](), 0
-        for q in range(2, highest + 1, 1 + int(even)):
+        for q in range(2, highest + 1):
             own = rows_of_length(spectra, q)
             columns += sum(_width(spectra, some) for some in own)
             if not own or columns > TOTAL:
                 break
             each += own
         self.variables = each
-        each_length = np.array([len(some) for some in each], dtype=np.intp)
-        self.lengths, self.order = np.unique(each_length, return_inverse=True)
-        """Which orders have rows, 2 for pairs, 3 for triples, ...; and (T,) where there each row's length stands."""
-        self.orders = len(self.lengths)
+        self.orders = len(each[-1]) - 1 if each else 0
+        """How many orders have rows: pairs, triples, ..."""
+        self.order = np.array([len(some) - 2 for some in each], dtype=np.intp)
+        """(T,) of each row, counted from that of pairs."""
         self.members = np.zeros((len(each), len(spectra)))
         """(T, d) one where a row has the variable."""
         for t, some in enumerate(each):
@@ -71,7 +71,7 @@ class Rows:
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
         """(F,) the row that a column belongs to."""
         none = (0, 0, 0)  # the one: no factor
-        longest = int(self.lengths.max(initial=1))
+        longest = self.orders + 1
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
         self._factors = np.array(factors, dtype=np.intp).reshape(len(columns), longest, 3)
 
@@ -91,7 +91,7 @@ class Rows:
         return np.asarray(np.exp(self.members @ log_relevance))
 
     def norms(self, rho: Floats) -> Floats:
-        """h_q(r) for each q of `lengths`."""
+        """h_2(r), h_3(r), ..., as many as there are orders."""
         return np.bincount(self.order, rho, self.orders).astype(np.float64)
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
@@ -115,21 +115,18 @@ def _width(spectra: Sequence[Spectrum], row: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Adjacent(Orders):
-    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows; of even orders
-    alone if it is even.
-    """
+    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         assert not self.product
 
     @cached_property
     def rows(self) -> Rows:
-        return Rows(self.spectra, self.highest, self.even)
+        return Rows(self.spectra, self.highest)
 
     @property
     def size(self) -> int:
-        return super().size + self.rows.orders
+        return self.highest + self.rows.orders
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         rho = self.rows.rho(scales.log_relevance)
@@ -140,15 +137,26 @@ class Adjacent(Orders):
         return np.concatenate([super().parts(scales, X), raw * inverse(self.rows.norms(rho))[:, None, None]])
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Curve:  # noqa: ARG002
-        return self._anew(scales, X, w, at)
+        """From scratch at every theta: the sampler that wants more of this kernel takes all coordinates at once."""
+
+        def moved(theta: float) -> Floats:
+            key = f"log_{at.name}"
+            values = getattr(scales, key).copy()
+            values[at.variable] = theta
+            return self.parts(scales._replace(**{key: values}), X)
+
+        def fill(theta: float, out: Floats) -> None:
+            out[:] = np.tensordot(w, moved(theta), 1)
+
+        return Curve(fill, moved)
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
         """Of the orders alone: `combine` knows nothing of rows."""
-        return super().weights(scales, w[: len(self.places)])
+        return super().weights(scales, w[: self.highest])
 
     def row_weights(self, scales: Scales, w: Floats) -> Floats:
         """(T,) what multiplies each row's product of tables."""
-        return self.rows.weights(self.rows.rho(scales.log_relevance), w[len(self.places) :])
+        return self.rows.weights(self.rows.rho(scales.log_relevance), w[self.highest :])
 
 
 def rows_of(kernel: Kernel) -> Rows:

@@ -1,5 +1,5 @@
 """What the data say: the model of the function and that of failures, each with its chain, and the model's shape: a warp
-of the values, whether the kernel has even orders alone, and whether adjacent variables have parts of their own.
+of the values, and whether adjacent variables have parts of their own.
 
 Notation
     X       (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
@@ -8,7 +8,6 @@ Notation
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +18,13 @@ from carbo import ensemble as ens
 from carbo.adjacent import Adjacent
 from carbo.chain import Chain
 from carbo.conditional import Data
-from carbo.evidence import MULTIPLES, Form, Models, Shape, looked
+from carbo.evidence import MULTIPLES, Models, Shape, looked
 from carbo.graph import Floats, Ints
 from carbo.kernel import Kernel
 from carbo.orders import Orders
 from carbo.posterior import Model, Sampling
 from carbo.product import Product
-from carbo.settings import STANDARD, Choice, Settings
+from carbo.settings import STANDARD, Settings
 from carbo.space import Space
 from carbo.subset import Given, Shares, shares, spared
 from carbo.threads import limited
@@ -99,7 +98,7 @@ class Beliefs:
             with limited(len(share.learn), self.settings.threads):
                 shape, mode = looked(shape, X[share.learn], values[share.learn], self.models, len(values))
             if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
-                chain = Chain(mode, chain.tuning if shape.form == self.shape.form else None)
+                chain = Chain(mode, chain.tuning if shape.adjacent == self.shape.adjacent else None)
         y, scale = standardise(values, shape.multiple)
         return View(Data(X, y), share, scale, shape, chain)
 
@@ -111,7 +110,7 @@ class Beliefs:
         """The model after one more draw, and what it has seen."""
         view = self.view(told)
         chain, model = self.fit(rng, view)
-        self.shape, self.chain = view.shape, chain  # together: a chain of another form's kernel is of no use
+        self.shape, self.chain = view.shape, chain  # together: a chain of another kernel is of no use
         return model, view
 
     def failures(self, rng: np.random.Generator, told: Told) -> Failures | None:
@@ -141,21 +140,14 @@ class Beliefs:
 
 def models_of(kernel: Kernel, settings: Settings) -> Models:
     """The models that the settings allow, and the warps."""
-    if not (settings.asks and isinstance(kernel, Orders)):
-        return Models(Model(kernel, settings.priors))
-    rows = Adjacent(kernel.spectra, kernel.highest, False).rows
-    adjacent, even = allowed(settings.adjacent, len(rows) > 0), allowed(settings.even, kernel.highest > 1)
-    models = {}
-    for a, e in itertools.product(adjacent, even):
-        formed = (Adjacent if a else Orders)(kernel.spectra, kernel.highest, False, e)
-        models[Form(a != adjacent[0], e != even[0])] = Model(formed, settings.priors)
-    multiples = MULTIPLES if settings.warp == "auto" else MULTIPLES[:1]
-    return Models(models.pop(Form()), models, multiples, Model(Orders(kernel.spectra, 1, False), settings.priors))
-
-
-def allowed(choice: Choice, possible: bool) -> tuple[bool, ...]:
-    """Whether to have a trait of the kernel: one answer, or no and yes where the data are to choose."""
-    return {"auto": (False, True), "always": (True,), "none": (False,)}[choice] if possible else (False,)
+    plain, multiples = Model(kernel, settings.priors), MULTIPLES if settings.warps else MULTIPLES[:1]
+    if not (settings.adjoins and isinstance(kernel, Orders)):
+        return Models(plain, None, multiples)
+    adjacent = Adjacent(kernel.spectra, kernel.highest, False)
+    if not len(adjacent.rows):
+        return Models(plain, None, multiples)
+    beside = Model(adjacent, settings.priors)
+    return Models(plain, beside, multiples) if settings.adjacent == "auto" else Models(beside, None, multiples)
 
 
 def kernel_of(space: Space, settings: Settings) -> Kernel:

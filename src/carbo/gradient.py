@@ -79,12 +79,12 @@ class Likelihood:
         tables = [part.tables(scales.log_beta[part.variables]) for part in self._parts]
         a = [r[part.variables][:, None, None] * table.z for part, table in zip(self._parts, tables, strict=True)]
         e = self._polynomials(self._power_sums(r, a))
-        places = self._kernel.places
-        norms = symmetric(r, self._kernel.highest)
-        c = self._kernel.spread(np.exp(log_w[: len(places)])) * inverse(norms)
+        Q = self._kernel.highest
+        norms = symmetric(r, Q)
+        c = np.exp(log_w[:Q]) * inverse(norms)
         C = self._covariance(c, e, noise)
         rho = self._rows.rho(scales.log_relevance)
-        weights = self._rows.weights(rho, np.exp(log_w[len(places) :]))
+        weights = self._rows.weights(rho, np.exp(log_w[Q:]))
         if len(weights):
             C += np.dot(self._Psi * weights[self._rows.owner], self._Psi.T, out=self._spare)
         L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
@@ -108,7 +108,7 @@ class Likelihood:
                 log_beta[part.variables] = r[part.variables] * np.einsum("vij,vij->v", by, table.change())
         by_row, by_order = self._of_rows(W, rho, weights)
         log_relevance += by_row
-        log_w_slope = np.append((c * totals[1:])[places], by_order)
+        log_w_slope = np.append(c * totals[1:], by_order)
         mean = float(alpha.sum())  # 1'C^-1 y, with variance 1 - 1'C^-1 1
         sd = math.sqrt(max(1.0 - (mean**2 - 2.0 * totals[0]), 0.0))
         return Slope(value, log_beta, log_relevance, log_w_slope, noise * float(np.trace(W)), (mean, sd))

@@ -105,10 +105,9 @@ def _orders(model: Ensemble) -> tuple[dict[str, float] | None, float | None]:
         return None, None
     w = np.array(model.w)
     shares = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
-    names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
-    own, adjacent = kernel.spread(shares[: len(kernel.places)]), shares[len(kernel.places) :]
-    together = None
-    if isinstance(kernel, Adjacent):
-        own[kernel.rows.lengths - 1] += adjacent
-        together = float(adjacent.sum())
-    return dict(zip(names, own.tolist(), strict=True)), together
+    if not isinstance(kernel, Adjacent):
+        names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
+        return dict(zip(names, shares.tolist(), strict=True)), None
+    own, adjacent = shares[: kernel.highest].copy(), shares[kernel.highest :]
+    own[1 : len(adjacent) + 1] += adjacent
+    return {str(q + 1): float(share) for q, share in enumerate(own)}, float(adjacent.sum())

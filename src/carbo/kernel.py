@@ -14,8 +14,7 @@ Notation
     w           (P,) their weights: signal variances
 
 Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
-Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i)),
-                                  or the same sum over even q alone
+Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
 
 Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
 it. While searching, `sums.Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
@@ -100,9 +99,7 @@ class Kernel(Protocol):
         """Entries of variable i's table turned into each summed quantity."""
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        """What `combine` multiplies each order by, its signal variance over its norm, zero for one that the kernel has
-        no part of; under the product kernel (1,).
-        """
+        """(P,) what multiplies the parts in `combine`: their signal variances over their norms."""
 
     def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         """Covariances from those quantities summed over variables, of any shape that weights broadcast to.

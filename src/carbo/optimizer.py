@@ -30,7 +30,7 @@ from carbo.space import Params, Space
 from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 
-STATE_VERSION = 6
+STATE_VERSION = 5
 
 
 class Best(NamedTuple):

@@ -15,27 +15,15 @@ from carbo.kernel import Coordinate, Curve, Scales, Split, centred, square
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """The kernel weighted by order of interaction, up to `highest`, with the full product if `product`.
-
-    even: orders 2, 4, ... alone, as of functions that stay the same when all of the (binary) variables are flipped.
-    """
+    """The kernel weighted by order of interaction, up to `highest`, with the full product if `product`."""
 
     spectra: tuple[Spectrum, ...]
     highest: int
     product: bool
-    even: bool = False
-
-    def __post_init__(self) -> None:
-        assert not (self.even and (self.product or self.highest < 2))
-
-    @cached_property
-    def places(self) -> Ints:
-        """Where the kernel's parts stand among all orders, the first one at 0, and the product after them."""
-        return np.arange(int(self.even), self.highest + int(self.product), 1 + int(self.even))
 
     @property
     def size(self) -> int:
-        return len(self.places)
+        return self.highest + int(self.product)
 
     def coordinates(self) -> list[Coordinate]:
         some = [(i, s) for i, s in enumerate(self.spectra) if s.size > 1]
@@ -53,7 +41,7 @@ class Orders:
         return self._active * np.exp(scales.log_relevance)
 
     def norms(self, r: Floats) -> Floats:
-        """(Q,) e_q(r) for every order, and one for the product: what makes each part's mean diagonal one."""
+        """(P,) e_q(r) for each order, one for the product: what makes each part's mean diagonal one."""
         return np.append(symmetric(r, self.highest), np.ones(int(self.product)))
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
@@ -67,7 +55,7 @@ class Orders:
             if self.product:
                 full *= _factor(a) / (1.0 + r[i])
         raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
-        return (raw * inverse(self.norms(r))[:, None, None])[self.places]
+        return raw * inverse(self.norms(r))[:, None, None]
 
     def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
         """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
@@ -94,8 +82,6 @@ class Orders:
         return low, low_norms
 
     def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
-        if self.even:
-            return self._anew(scales, X, w, at)
         A, norms, z = self._without(parts, scales, X, at.variable)
         low, low_norms = self._lower(A, norms)
         if at.name == "relevance":
@@ -109,20 +95,6 @@ class Orders:
             out += rest
 
         return Curve(fill, lambda theta: (A + r * square(centred(s, theta), x) * low) * scale[:, None, None])
-
-    def _anew(self, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Curve:
-        """From scratch at every theta: only tests sample such kernels one parameter at a time."""
-
-        def moved(theta: float) -> Floats:
-            key = f"log_{at.name}"
-            values = getattr(scales, key).copy()
-            values[at.variable] = theta
-            return self.parts(scales._replace(**{key: values}), X)
-
-        def fill(theta: float, out: Floats) -> None:
-            out[:] = np.tensordot(w, moved(theta), 1)
-
-        return Curve(fill, moved)
 
     @staticmethod
     def _relevance_curve(A: Floats, B: Floats, norms: Floats, low_norms: Floats, w: Floats) -> Curve:
@@ -164,13 +136,7 @@ class Orders:
         return powers
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        return self.spread(w) * inverse(self.norms(self.relevances(scales)))
-
-    def spread(self, w: Floats) -> Floats:
-        """(Q,) signal variances of all orders, and of the product, from those (len(places),) that the kernel has."""
-        each = np.zeros(self.highest + int(self.product))
-        each[self.places] = w
-        return each
+        return w * inverse(self.norms(self.relevances(scales)))
 
     def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
         e = newton(sums[: self.highest])

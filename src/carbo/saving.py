@@ -11,7 +11,7 @@ from carbo import chain as chains
 from carbo.beliefs import Beliefs
 from carbo.chain import Chain, Tuning
 from carbo.conditional import Hyper
-from carbo.evidence import Form, Shape
+from carbo.evidence import Shape
 from carbo.graph import Ints
 from carbo.kernel import Scales
 from carbo.posterior import Model
@@ -23,7 +23,7 @@ def saved(beliefs: Beliefs) -> dict[str, Any]:
     return {
         "chain": _chain_state(beliefs.chain),
         "failure_chain": _chain_state(beliefs.failure_chain),
-        "shape": [beliefs.shape.multiple, beliefs.shape.due, list(beliefs.shape.form)],
+        "shape": list(beliefs.shape),
     }
 
 
@@ -84,9 +84,9 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
 
 
 def _shape_from(state: Sequence[Any]) -> Shape:
-    multiple, due, (adjacent, even) = state
-    if not (isinstance(adjacent, bool) and isinstance(even, bool)):
-        raise ValueError(f"a kernel of the form {[adjacent, even]!r}")
+    multiple, due, adjacent = state
+    if not isinstance(adjacent, bool):
+        raise ValueError(f"a kernel with adjacent parts or not, {adjacent!r}")
     if multiple is not None and not float(multiple) > 0:
         raise ValueError(f"a warp with the multiple {multiple!r}")
-    return Shape(None if multiple is None else float(multiple), int(due), Form(adjacent, even))
+    return Shape(None if multiple is None else float(multiple), int(due), adjacent)

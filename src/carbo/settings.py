@@ -19,7 +19,7 @@ KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
 Sampler = Literal["auto", "slice"]
 Warp = Literal["auto", "none"]
-Choice = Literal["auto", "always", "none"]
+Adjacency = Literal["auto", "always", "none"]
 Reference = Literal["observed", "posterior"]
 Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
 
@@ -41,9 +41,6 @@ class Settings:
     adjacent        categories next to each other in the space (stages, stations, layers, positions) have parts of their
                     own in the "orders" kernel (`carbo.adjacent`) "auto": where the data ask for it, "always": from the
                     start, "none": never; and never where parameters are sampled one at a time (see `sampler`)
-    even            the "orders" kernel has even orders alone, as of functions that stay the same when all binary
-                    variables are flipped (cuts, partitions, spins): "auto", "always", "none" as for `adjacent`;
-                    where highest_order is 1 there is none, and nothing changes
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.priors.Priors
     sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
@@ -76,8 +73,7 @@ class Settings:
     highest_order: int = 3
     product_term: bool = False
     warp: Warp = "auto"
-    adjacent: Choice = "auto"
-    even: Choice = "auto"
+    adjacent: Adjacency = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
     sampler: Sampler = "auto"
@@ -107,8 +103,7 @@ class Settings:
         _one_of("kernel", self.kernel, get_args(KernelName))
         _one_of("sampler", self.sampler, get_args(Sampler))
         _one_of("warp", self.warp, get_args(Warp))
-        _one_of("adjacent", self.adjacent, get_args(Choice))
-        _one_of("even", self.even, get_args(Choice))
+        _one_of("adjacent", self.adjacent, get_args(Adjacency))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
         _one_of("search", self.search, get_args(Search))
@@ -141,9 +136,12 @@ class Settings:
             raise SettingsError(f"setting 'priors': expected a carbo.priors.Priors, got {self.priors!r}")
 
     @property
-    def asks(self) -> bool:
-        """Whether the data may be asked which model they want: all parameters are sampled at once."""
-        return self.sampling.leapfrogs > 0
+    def warps(self) -> bool:
+        return self.warp == "auto" and self.sampling.leapfrogs > 0
+
+    @property
+    def adjoins(self) -> bool:
+        return self.adjacent != "none" and self.sampling.leapfrogs > 0
 
     @property
     def sampling(self) -> Sampling:
@@ -204,7 +202,6 @@ PAPER = Settings(
     kernel="product",
     warp="none",
     adjacent="none",
-    even="none",
     sampler="slice",
     graph_scale="published",
     priors=Priors(),
