@@ -215,58 +215,6 @@ def test_drawn_minima_are_minima_of_joint_draws() -> None:
     assert_plausible(p)
 
 
-# -- knowledge gradient ----------------------------------------------------------------------------------------------
-
-
-@given(seed=st.integers(0, 10**6), count=st.integers(1, 7))
-def test_the_expected_maximum_of_lines_is_its_integral(seed: int, count: int) -> None:
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=count), rng.normal(size=count)
-    if count > 2:
-        b[1] = b[0]  # equal slopes
-    assert acq.expected_max(a, b) == pytest.approx(oracles.expected_max(a, b), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize(("a", "b", "expected"), [
-    ([1.5], [2.0], 1.5),
-    ([0.0, 0.0], [1.0, -1.0], math.sqrt(2.0 / math.pi)),
-    ([0.0, 0.0, -5.0], [0.0, 1.0, 0.5], 1.0 / math.sqrt(2.0 * math.pi)),
-    ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0], 1.0),
-    ([1.0, 3.0, 2.0], [0.5, 0.5, 0.5], 3.0),
-])  # fmt: skip
-def test_the_expected_maximum_is_right_where_it_is_known(a: list[float], b: list[float], expected: float) -> None:
-    assert acq.expected_max(np.array(a), np.array(b)) == pytest.approx(expected, rel=1e-12)
-
-
-def brute_force_gradient(model: Ensemble, rows: Ints, x: int) -> float:
-    """Evaluate row x in thought, with every value it may take; fit anew; how much lower is the lowest mean?"""
-    gain, among = 0.0, np.concatenate([rows, model.X])
-    for s, h in enumerate(model.hypers):
-        w, beta = np.exp(h.log_w), np.exp(h.scales.log_beta)
-        together = np.concatenate([model.X, rows[x : x + 1], among])
-        K = w[0] * oracles.product_gram(SPACE, "connectivity", beta, together)
-        n, noise = len(model.X), math.exp(h.log_noise)
-        old = K[:n, :n] + noise * np.eye(n)
-        residual = model.values[s] - h.mean
-        before, _ = oracles.conditional(old, K[n + 1 :, :n], K[n + 1 :, n + 1 :], residual)
-        mean, cov = oracles.conditional(old, K[n : n + 1, :n], K[n : n + 1, n : n + 1], residual)
-        values = np.linspace(-9.0, 9.0, 20_001)
-        told = mean[0] + values * math.sqrt(cov[0, 0] + noise)
-        new = K[: n + 1, : n + 1] + noise * np.eye(n + 1)
-        weights = K[n + 1 :, : n + 1] @ np.linalg.inv(new)
-        after = weights[:, :n] @ residual + told[:, None] * weights[:, n]
-        density = stats.norm.pdf(values)
-        gain += before.min() - integrate.trapezoid(after.min(axis=1) * density, values)
-    return gain / model.size
-
-
-def test_the_knowledge_gradient_is_what_a_thought_experiment_gives() -> None:
-    model, rows = ensemble(samples=2), some_rows(6)
-    expected = [brute_force_gradient(model, rows, x) for x in range(6)]
-    np.testing.assert_allclose(acq.knowledge_gradient(model, rows), expected, rtol=0, atol=1e-6)
-    assert np.all(acq.knowledge_gradient(model, rows) >= -1e-12)
-
-
 # -- scores as the search sees them ----------------------------------------------------------------------------------
 
 

@@ -102,48 +102,6 @@ def _joint_draws(rng: np.random.Generator, ensemble: Ensemble, s: int, rows: Int
     return np.asarray(mean + rng.standard_normal((count, len(mean))) * np.sqrt(np.maximum(lam, 0.0)) @ U.T)
 
 
-def knowledge_gradient(ensemble: Ensemble, rows: Ints) -> Floats:
-    """Exact knowledge gradient (Frazier 2009) of each row, the optimum being sought among rows and observations, (N,).
-
-    E[min_i mu_i] - E[min_i (mu_i + slope_i Z)] for Z standard normal, averaged over samples: evaluating row x moves
-    the mean at row i by slope_i = cov(i, x) / sqrt(var(x) + noise) standard deviations.
-    """
-    total = np.zeros(len(rows))
-    among = np.concatenate([rows, ensemble.X])
-    for s, h in enumerate(ensemble.hypers):
-        mean, cov = ensemble.joint(s, among)
-        variance = np.maximum(np.diagonal(cov), 0.0) + np.exp(h.log_noise)
-        slopes = cov[:, : len(rows)] / np.sqrt(variance[: len(rows)])
-        total += [mean.min() + expected_max(-mean, slopes[:, x]) for x in range(len(rows))]
-    return total / ensemble.size
-
-
-def expected_max(a: Floats, b: Floats) -> float:
-    """E[max_i (a_i + b_i Z)] for Z standard normal, exactly: the upper envelope of the lines, piece by piece."""
-    order = np.lexsort((a, b))
-    a, b = a[order], b[order]
-    last = np.append(np.diff(b) > 0, True)  # of equal slopes the highest line
-    a, b = a[last], b[last]
-    kept, cuts = [0], [-np.inf]
-    for i in range(1, len(a)):
-        cut = -np.inf
-        while kept:
-            with np.errstate(over="ignore"):  # slopes that differ by less than the range of a float
-                cut = (a[kept[-1]] - a[i]) / (b[i] - b[kept[-1]])
-            if cut > cuts[-1]:
-                break
-            kept.pop()
-            cuts.pop()
-        kept.append(i)
-        cuts.append(cut if len(kept) > 1 else -np.inf)
-    edges = np.append(cuts, np.inf)
-    a, b = a[kept], b[kept]
-    mass = np.diff(ndtr(edges))
-    with np.errstate(over="ignore"):
-        density = np.exp(-0.5 * edges**2 - LOG_SQRT_2PI)
-    return float(np.sum(a * mass - b * np.diff(density)))
-
-
 @dataclass(frozen=True, eq=False)
 class Pointwise:
     """Scores of rows from mu and sd, as the search uses them: exact ones and cheap upper bounds.
@@ -215,3 +173,35 @@ class Neighbours(NamedTuple):
     def score(self, index: Ints) -> Floats:
         scores = self.of.function(self.known.mu[:, index], self.known.sd(index), self.of.best)
         return self.of._with_penalty(scores, self.rows[index])
+
+
+class Lowest:
+    """Minus the posterior mean, averaged over samples: what has no spread to compute, and so is exact at once."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble, self._moves = ensemble, moves(ensemble)
+
+    def score(self, rows: Ints) -> Floats:
+        return self.rough(rows)
+
+    def rough(self, rows: Ints) -> Floats:
+        return np.asarray(-self._ensemble.mu(self._ensemble.covariances(rows)).mean(axis=0))
+
+    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Exact:
+        return Exact(-self._moves.around(parents, rows, owner).mu.mean(axis=0))
+
+
+class Exact(NamedTuple):
+    """`search.Neighbours` whose scores are known."""
+
+    scores: Floats
+
+    def bounds(self) -> Floats:
+        return self.scores.copy()
+
+    @property
+    def closer(self) -> list[Callable[[Ints], Floats]]:
+        return []
+
+    def score(self, index: Ints) -> Floats:
+        return self.scores[index]

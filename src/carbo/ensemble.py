@@ -248,6 +248,15 @@ class Ensemble:
         V = gp.solve_lower(g.L, K.T)
         return g.mean + K @ g.alpha, cross(self.kernel, h.scales, w, rows, rows) - V.T @ V
 
+    def joints(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Means (S, N) and covariances (S, N, N) of the latent function at rows under every sample."""
+        K = self.covariances(rows)
+        mean, cov = self.mu(K), Sums(self.tables, self.columns, rows).covariances(self.columns.one_hot(rows), rows)
+        for s, g in enumerate(self.gps):
+            V = gp.solve_lower(g.L, K[s].T)
+            cov[s] -= V.T @ V
+        return mean, cov
+
     def extend(self, rng: np.random.Generator, rows: Ints) -> Ensemble:
         """The ensemble given fantasies at pending rows: each sample draws its own noisy values there."""
         values = []

@@ -15,6 +15,7 @@ from carbo import search
 from carbo.ensemble import Ensemble, Recombined
 from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
+from carbo.knowledge import log_knowledge_gradient
 from carbo.rows import Bools, RowSet, row_keys
 from carbo.search import Found
 from carbo.settings import Settings
@@ -27,6 +28,8 @@ SCORED = 25
 """Starts scored for each that climbs, the most promising first, where the search is hasty."""
 FINITE = 256
 """Rows among which the acquisitions that need a joint posterior choose, and minima are drawn."""
+VALLEYS, EVALUATED = 30, 32
+"""Starts on the way down to where the mean is low, and best evaluated rows, that the knowledge gradient is told of."""
 
 
 class Question(NamedTuple):
@@ -68,7 +71,9 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
     candidates = remaining(question) if small else beside(question)
-    if settings.acquisition in ("kg", "thompson"):
+    if settings.acquisition == "kg":
+        return _most_telling(rng, question, candidates)
+    if settings.acquisition == "thompson":
         return _from_finite(rng, question, candidates)
     objective = pointwise(rng, question)
     if candidates is not None:
@@ -239,8 +244,33 @@ def _spread(rng: np.random.Generator, question: Question) -> Ints:
     return np.unique(np.concatenate([near, far]), axis=0)
 
 
+def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
+    """The row of largest knowledge gradient, the optimum being sought among these rows and the best evaluated ones:
+    the candidates, or the summits of log EI and the valleys of the mean.
+    """
+    ensemble, best = question.ensemble, reference(question)
+    log_ei = acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
+    lowest = acq.Lowest(ensemble)
+    evaluated = ensemble.X[np.argsort(ensemble.values.mean(axis=0), kind="stable")[:EVALUATED]]
+    if candidates is None:
+        begin = np.concatenate([evaluated[: VALLEYS // 3], question.space.random_rows(rng, VALLEYS - VALLEYS // 3)])
+        valleys = search.climb(lowest, question.domain, Found(begin, lowest.score(begin)), question.hasty)
+        summits = maximise(rng, question, log_ei)
+        candidates = np.unique(np.concatenate([summits.rows, valleys.rows, evaluated]), axis=0)
+        candidates = candidates[question.permitted(candidates)]
+    elif len(candidates) > FINITE:
+        leading = [np.argsort(-each.score(candidates), kind="stable")[: FINITE // 2] for each in (log_ei, lowest)]
+        candidates = candidates[np.unique(leading)]
+    scores = log_knowledge_gradient(ensemble, candidates, evaluated)
+    if question.penalty is not None:
+        scores = scores + question.penalty(candidates)
+    if not np.isfinite(scores).any():  # nothing to be learned anywhere
+        scores = log_ei.score(candidates)
+    return np.asarray(candidates[int(np.argmax(scores))])
+
+
 def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
-    """For acquisitions that need a joint posterior: the best of a finite set, the summits of log EI among it."""
+    """Of a finite set, the summits of log EI among it, the row that is best in one draw of the function."""
     if candidates is None or len(candidates) > FINITE:
         log_ei = acq.Pointwise(question.ensemble, acq.log_expected_improvement, reference(question), True,
                                question.penalty)  # fmt: skip
@@ -249,10 +279,7 @@ def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints 
             candidates = np.unique(np.concatenate([summits, spread[question.permitted(spread)]]), axis=0)
         else:
             candidates = candidates[np.argsort(-log_ei.score(candidates), kind="stable")[:FINITE]]
-    if question.settings.acquisition == "kg":
-        scores = acq.knowledge_gradient(question.ensemble, candidates)
-    else:
-        scores = acq.thompson(rng, question.ensemble, candidates)
+    scores = acq.thompson(rng, question.ensemble, candidates)
     if question.penalty is not None:
         scores = scores + question.penalty(candidates)
     return np.asarray(candidates[int(np.argmax(scores))])
