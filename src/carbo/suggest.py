@@ -71,7 +71,7 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
     candidates = remaining(question) if small else beside(question)
-    if settings.acquisition == "kg":
+    if settings.acquisition == "kg" or (settings.acquisition == "auto" and not small):
         return _most_telling(rng, question, candidates)
     if settings.acquisition == "thompson":
         return _from_finite(rng, question, candidates)
