@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,13 +45,21 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """Neighbours: their mu, prior variance and a bound of their sd, each (S, N), and the covariances of any of them."""
+    """Neighbours: their mu and prior variance, each (S, N), and the covariances of any of them.
+
+    first_bound: computes `cap`, which whoever asks for mu alone does not need.
+    """
 
     ensemble: Ensemble
     mu: Floats
     prior_variance: Floats
-    cap: Floats
+    first_bound: Callable[[], Floats]
     covariances: Covariances
+
+    @cached_property
+    def cap(self) -> Floats:
+        """A bound of sd, (S, N)."""
+        return self.first_bound()
 
     @property
     def stages(self) -> list[int]:

@@ -257,6 +257,10 @@ class Ensemble:
             cov[s] -= V.T @ V
         return mean, cov
 
+    def only(self, s: int) -> Ensemble:
+        """Sample s alone."""
+        return Ensemble(self.kernel, [self.hypers[s]], self.X, self.values[s : s + 1])
+
     def extend(self, rng: np.random.Generator, rows: Ints) -> Ensemble:
         """The ensemble given fantasies at pending rows: each sample draws its own noisy values there."""
         values = []

@@ -74,7 +74,7 @@ class Plain:
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
         of, change, variance = self._of, Change(self._of, parents, rows, owner), self._of.prior_variance(rows)
-        cap = capped(of, parents, of.covariances(parents), change, variance)
+        cap = lambda: capped(of, parents, of.covariances(parents), change, variance)  # noqa: E731
         if len(rows) <= of.piece:
             K = of.covariances(rows)
             return Around(of, of.mu(K), variance, cap, lambda index, first: K[:, index, :first])
@@ -168,7 +168,7 @@ class OfProduct(Plain):
             return ratio
 
         variance = of.prior_variance(rows)
-        return Around(of, mu, variance, capped(of, parents, K, change, variance), covariances)
+        return Around(of, mu, variance, lambda: capped(of, parents, K, change, variance), covariances)
 
     @cached_property
     def _F(self) -> Floats:
@@ -276,7 +276,7 @@ class OfOrders(Plain):
 
         variance, parent = of.prior_variance(rows), of.tables.rows.features(parents)
         whole = of.sums.add_rows(K.copy(), parent) if in_rows else K
-        return Around(of, mu, variance, capped(of, parents, whole, change, variance), covariances)
+        return Around(of, mu, variance, lambda: capped(of, parents, whole, change, variance), covariances)
 
     def _row_means(self, Psi: Floats) -> Floats:
         """(S, N): what variables in a row, features Psi (N, F), add to the means."""

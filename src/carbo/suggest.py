@@ -28,8 +28,10 @@ SCORED = 25
 """Starts scored for each that climbs, the most promising first, where the search is hasty."""
 FINITE = 256
 """Rows among which the acquisitions that need a joint posterior choose, and minima are drawn."""
-VALLEYS, EVALUATED = 30, 32
-"""Starts on the way down to where the mean is low, and best evaluated rows, that the knowledge gradient is told of."""
+EVALUATED = 32
+"""Best evaluated rows among which the knowledge gradient seeks the optimum."""
+VALLEYS, AROUND = 20, 1_200
+"""Random starts on the way down to where the mean is low, and neighbours of all of them at most."""
 
 
 class Question(NamedTuple):
@@ -246,20 +248,19 @@ def _spread(rng: np.random.Generator, question: Question) -> Ints:
 
 def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
     """The row of largest knowledge gradient, the optimum being sought among these rows and the best evaluated ones:
-    the candidates, or the summits of log EI and the valleys of the mean.
+    the candidates, or the summits of log EI and the valleys of a sample's mean.
     """
     ensemble, best = question.ensemble, reference(question)
     log_ei = acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
-    lowest = acq.Lowest(ensemble)
     evaluated = ensemble.X[np.argsort(ensemble.values.mean(axis=0), kind="stable")[:EVALUATED]]
     if candidates is None:
-        begin = np.concatenate([evaluated[: VALLEYS // 3], question.space.random_rows(rng, VALLEYS - VALLEYS // 3)])
-        valleys = search.climb(lowest, question.domain, Found(begin, lowest.score(begin)), question.hasty)
-        summits = maximise(rng, question, log_ei)
-        candidates = np.unique(np.concatenate([summits.rows, valleys.rows, evaluated]), axis=0)
+        summits = maximise(rng, question, log_ei).rows
+        candidates = np.unique(np.concatenate([summits, valleys(rng, question, evaluated), evaluated]), axis=0)
         candidates = candidates[question.permitted(candidates)]
     elif len(candidates) > FINITE:
-        leading = [np.argsort(-each.score(candidates), kind="stable")[: FINITE // 2] for each in (log_ei, lowest)]
+        leading = [
+            np.argsort(-each.score(candidates), kind="stable")[: FINITE // 2] for each in (log_ei, acq.Lowest(ensemble))
+        ]
         candidates = candidates[np.unique(leading)]
     scores = log_knowledge_gradient(ensemble, candidates, evaluated)
     if question.penalty is not None:
@@ -267,6 +268,18 @@ def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints
     if not np.isfinite(scores).any():  # nothing to be learned anywhere
         scores = log_ei.score(candidates)
     return np.asarray(candidates[int(np.argmax(scores))])
+
+
+def valleys(rng: np.random.Generator, question: Question, evaluated: Ints) -> Ints:
+    """Rows where the mean under one of the samples is lower than around them: from random rows and the best evaluated.
+
+    One sample's mean costs a tenth of all samples', and which one it is differs from suggestion to suggestion.
+    """
+    space, lowest = question.space, acq.Lowest(question.ensemble.only(int(rng.integers(question.ensemble.size))))
+    around = len(space.neighbours_many(question.incumbent[None], question.settings.leaps)[0])
+    count = min(VALLEYS, max(AROUND // max(around, 1), VALLEYS // 5))
+    rows = np.concatenate([space.random_rows(rng, count), evaluated[: VALLEYS // 2]])
+    return search.climb(lowest, question.domain, Found(rows, lowest.score(rows)), question.hasty).rows
 
 
 def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
