@@ -110,6 +110,12 @@ def test_the_knowledge_gradient_survives_slopes_that_differ_by_almost_nothing() 
     assert log_fall(np.array([0.0, 1.0]), np.array([0.0, 1e-310])) == -np.inf
 
 
+def test_of_lines_that_are_as_good_as_parallel_the_lowest_counts() -> None:
+    """All cross at -inf; the steepest of them was taken, and the lowest never looked at again."""
+    a, b = np.array([0.0, -1.0, -0.1, 0.0]), np.array([0.0, -1e-310, -2e-310, -1.0])
+    assert math.isclose(float(log_fall(a, b)), oracles.log_h(-1.0), rel_tol=1e-9)  # a flat line at -1 and -Z
+
+
 def test_log_ei_is_exact_to_rounding_beyond_fifty_standard_deviations() -> None:
     """Two terms of the series at v = 50 leave 15 / v^4 = 2.4e-6 in the logarithm; the docstring says rounding."""
     for z in (-50.5, -60.0, -100.0):

@@ -182,10 +182,11 @@ class Lowest:
         self._ensemble, self._moves = ensemble, moves(ensemble)
 
     def score(self, rows: Ints) -> Floats:
-        return self.rough(rows)
+        of = self._ensemble
+        pieces = (rows[i : i + of.piece] for i in range(0, len(rows), of.piece))
+        return np.concatenate([-of.mu(of.covariances(some)).mean(axis=0) for some in pieces] or [np.empty(0)])
 
-    def rough(self, rows: Ints) -> Floats:
-        return np.asarray(-self._ensemble.mu(self._ensemble.covariances(rows)).mean(axis=0))
+    rough = score
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Exact:
         return Exact(-self._moves.around(parents, rows, owner).mu.mean(axis=0))

@@ -94,10 +94,13 @@ class Levels:
 class Ensemble:
     """S conditioned Gaussian processes over the same rows X (n, d); each sample has its own values (S, n).
 
-    Values differ between samples where pending rows are fantasised, and are equal otherwise.
+    Values differ between samples where pending rows are fantasised, and are equal otherwise. gps: the conditioned
+    processes, where they are known already.
     """
 
-    def __init__(self, kernel: Kernel, hypers: list[Hyper], X: Ints, values: Floats) -> None:
+    def __init__(
+        self, kernel: Kernel, hypers: list[Hyper], X: Ints, values: Floats, gps: list[gp.Conditioned] | None = None
+    ) -> None:
         self.kernel, self.hypers, self.X, self.values = kernel, hypers, X, values
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
@@ -106,13 +109,16 @@ class Ensemble:
         self.sums = Sums(self.tables, self.columns, X)
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
-        H, K = self.columns.one_hot(X), np.empty((len(X), len(X)))
-        self.gps = [
-            gp.condition(_with_noise(self._fill(s, self.sums, H, X, K), h), values[s], h.mean)
-            for s, h in enumerate(hypers)
-        ]
+        self.gps = self._conditioned() if gps is None else gps
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
+
+    def _conditioned(self) -> list[gp.Conditioned]:
+        H, K = self.columns.one_hot(self.X), np.empty((len(self.X), len(self.X)))
+        return [
+            gp.condition(_with_noise(self._fill(s, self.sums, H, self.X, K), h), self.values[s], h.mean)
+            for s, h in enumerate(self.hypers)
+        ]
 
     @property
     def size(self) -> int:
@@ -259,7 +265,7 @@ class Ensemble:
 
     def only(self, s: int) -> Ensemble:
         """Sample s alone."""
-        return Ensemble(self.kernel, [self.hypers[s]], self.X, self.values[s : s + 1])
+        return Ensemble(self.kernel, [self.hypers[s]], self.X, self.values[s : s + 1], [self.gps[s]])
 
     def extend(self, rng: np.random.Generator, rows: Ints) -> Ensemble:
         """The ensemble given fantasies at pending rows: each sample draws its own noisy values there."""

@@ -74,7 +74,10 @@ class Plain:
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
         of, change, variance = self._of, Change(self._of, parents, rows, owner), self._of.prior_variance(rows)
-        cap = lambda: capped(of, parents, of.covariances(parents), change, variance)  # noqa: E731
+
+        def cap() -> Floats:
+            return capped(of, parents, of.covariances(parents), change, variance)
+
         if len(rows) <= of.piece:
             K = of.covariances(rows)
             return Around(of, of.mu(K), variance, cap, lambda index, first: K[:, index, :first])

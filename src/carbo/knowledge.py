@@ -3,8 +3,10 @@
 Notation
     S, N, A     samples, rows that might be evaluated, rows among which the optimum is sought
     mean        (S, A) posterior means; cov (S, A, A) posterior covariances of the latent function
-    slope       (S, N, A) what a row's value moves the means by: cov(a, x) / sqrt(var(x) + noise), times Z normal
-    z           where two lines mean + slope Z cross
+    slope       (S, N, A) what evaluating a row moves the means by: cov / sqrt(var(row) + noise), times Z
+    Z           standard normal: how far the value is from what was expected
+    z           (lines,) where the lowest line of mean + slope Z gives way to the next; fall, its slope less the next's
+    h           phi(z) + z Phi(z), phi and Phi the standard normal's density and distribution
 
 Expected improvement counts what is gained at the row itself; where values tell much about other rows, as they do when
 many variables interact, what is learned about these is worth more.
@@ -35,26 +37,26 @@ def log_knowledge_gradient(ensemble: Ensemble, rows: Ints, others: Ints) -> Floa
 
 
 def log_fall(mean: Floats, slope: Floats) -> Floats:
-    """log(min_a mean_a - E[min_a (mean_a + slope_a Z)]) of (..., A) lines, Z standard normal; -inf where it is zero.
+    """log(min(mean) - E[min(mean + slope Z)]) over the last axis of (..., A) lines; -inf where it is zero.
 
-    Along the lower envelope of the lines, from Z = -inf to inf, each crossing z at which the slope falls by s lowers
-    the expectation by s h(-|z|), h(z) = phi(z) + z Phi(z): a sum of positive terms, so that nothing cancels.
+    Along the lower envelope of the lines, from Z = -inf to inf, each crossing lowers the expectation by fall h(-|z|): a
+    sum of positive terms, so that nothing cancels.
     """
     shape, lines = mean.shape[:-1], mean.shape[-1]
     mean, slope = mean.reshape(-1, lines), slope.reshape(-1, lines)
-    total = np.full(len(mean), -np.inf)
-    open_ = np.arange(len(mean))
-    at = np.argmin(np.where(slope == slope.max(axis=1, keepdims=True), mean, np.inf), axis=1)
-    while len(open_):
-        a, b = mean[open_], slope[open_]
-        k = np.arange(len(open_))
-        fall = b[k, at][:, None] - b
+    total, left = np.full(len(mean), -np.inf), np.arange(len(mean))
+    lowest = np.argmin(np.where(slope == slope.max(axis=1, keepdims=True), mean, np.inf), axis=1)
+    while len(left):
+        fall = np.take_along_axis(slope[left], lowest[:, None], axis=1) - slope[left]
+        rise = mean[left] - np.take_along_axis(mean[left], lowest[:, None], axis=1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            cut = np.where(fall > 0.0, (a - a[k, at][:, None]) / fall, np.inf)
-        z = cut.min(axis=1)
-        at = np.argmin(np.where(cut == z[:, None], b, np.inf), axis=1)
+            crossing = np.where(fall > 0.0, rise / fall, np.inf)
+        z = crossing.min(axis=1, keepdims=True)
+        # of lines that cross in one point the steepest goes on below; of parallel ones (z overflows) the lowest
+        beyond = np.where(np.isneginf(z), mean[left], slope[left])
+        lowest = np.argmin(np.where(crossing == z, beyond, np.inf), axis=1)
         crossed = np.flatnonzero(z < np.inf)
-        open_, at, z, fall = open_[crossed], at[crossed], z[crossed], fall[crossed, at[crossed]]
+        left, lowest, z, fall = left[crossed], lowest[crossed], z[crossed, 0], fall[crossed, lowest[crossed]]
         with np.errstate(divide="ignore", invalid="ignore"):
-            total[open_] = np.logaddexp(total[open_], np.log(fall) + log_h(-np.abs(z)))
+            total[left] = np.logaddexp(total[left], np.log(fall) + log_h(-np.abs(z)))
     return total.reshape(shape)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from carbo.posterior import Sampling
 
 KernelName = Literal["product", "orders"]
-Acquisition = Literal["auto", "ei", "ucb", "mes", "kg", "thompson"]
+Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
 Sampler = Literal["auto", "slice"]
 Warp = Literal["auto", "none"]
 Adjacency = Literal["auto", "always", "none"]
@@ -52,8 +52,7 @@ class Settings:
                     From 1,000 on, predictions average over fewer samples too, and the search scores fewer rows.
                     None: all of them, whatever it takes
     acquisition     "ei" (expected improvement, ranked by its logarithm), "kg" (knowledge gradient, `carbo.knowledge`),
-                    "auto": "ei" in spaces that are scored whole (see `exhaustive`), "kg" in larger ones; "ucb", "mes",
-                    "thompson", or a function
+                    "ucb", "mes", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
                     samples' means and standard deviations at N points, standardised; small means are good
     kappa           weight of the standard deviation in "ucb"
@@ -86,7 +85,7 @@ class Settings:
     predict_from: int | None = 2_000
     slice_width: float = 1.0
     doublings: int = 10
-    acquisition: Acquisition | Callable[..., Any] = "auto"
+    acquisition: Acquisition | Callable[..., Any] = "ei"
     kappa: float = 2.0
     reference: Reference = "posterior"
     search: Search = "local"
@@ -155,7 +154,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
-        values = dataclasses.asdict(dataclasses.replace(self, acquisition="auto"))
+        values = dataclasses.asdict(dataclasses.replace(self, acquisition="ei"))
         return {**values, "acquisition": None if callable(self.acquisition) else self.acquisition}
 
     @classmethod
@@ -198,7 +197,7 @@ def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -
 
 
 DEFAULT = Settings()
-"""The best we know: orders of interaction up to three, relevances whose spread the data tell, knowledge gradient."""
+"""The best we know: orders of interaction up to three, relevances whose spread the data tell, log EI."""
 
 PAPER = Settings(
     kernel="product",
@@ -209,7 +208,6 @@ PAPER = Settings(
     priors=Priors(),
     learn_from=None,
     predict_from=None,
-    acquisition="ei",
     reference="observed",
     leaps=False,
     random_starts=20_000,

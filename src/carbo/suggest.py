@@ -31,7 +31,9 @@ FINITE = 256
 EVALUATED = 32
 """Best evaluated rows among which the knowledge gradient seeks the optimum."""
 VALLEYS, AROUND = 20, 1_200
-"""Random starts on the way down to where the mean is low, and neighbours of all of them at most."""
+"""Random starts on the way down to where the mean is low; how many neighbours they may have in all before there are
+fewer of them, down to a fifth.
+"""
 
 
 class Question(NamedTuple):
@@ -73,7 +75,7 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
     candidates = remaining(question) if small else beside(question)
-    if settings.acquisition == "kg" or (settings.acquisition == "auto" and not small):
+    if settings.acquisition == "kg":
         return _most_telling(rng, question, candidates)
     if settings.acquisition == "thompson":
         return _from_finite(rng, question, candidates)
@@ -109,7 +111,7 @@ def exhausted(space: Space) -> SpaceExhausted:
 
 
 def pointwise(rng: np.random.Generator, question: Question) -> acq.Pointwise:
-    """The acquisition that the settings name, as a score of rows."""
+    """The acquisition that the settings name, as a score of rows; log EI for those that need a joint posterior."""
     settings, ensemble = question.settings, question.ensemble
     best = reference(question)
     if callable(settings.acquisition):
@@ -247,22 +249,20 @@ def _spread(rng: np.random.Generator, question: Question) -> Ints:
 
 
 def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
-    """The row of largest knowledge gradient, the optimum being sought among these rows and the best evaluated ones:
-    the candidates, or the summits of log EI and the valleys of a sample's mean.
+    """The row of largest knowledge gradient: of the candidates, or of the summits of log EI and the valleys of a mean.
+
+    The optimum is sought among these rows and the best evaluated ones. Where evaluations fail, a row's own chance of
+    success counts, not that of the rows about which it tells something.
     """
-    ensemble, best = question.ensemble, reference(question)
-    log_ei = acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
-    evaluated = ensemble.X[np.argsort(ensemble.values.mean(axis=0), kind="stable")[:EVALUATED]]
+    ensemble, log_ei, told = question.ensemble, pointwise(rng, question), evaluated(question.ensemble)
     if candidates is None:
         summits = maximise(rng, question, log_ei).rows
-        candidates = np.unique(np.concatenate([summits, valleys(rng, question, evaluated), evaluated]), axis=0)
+        candidates = np.unique(np.concatenate([summits, valleys(rng, question, told), told]), axis=0)
         candidates = candidates[question.permitted(candidates)]
     elif len(candidates) > FINITE:
-        leading = [
-            np.argsort(-each.score(candidates), kind="stable")[: FINITE // 2] for each in (log_ei, acq.Lowest(ensemble))
-        ]
-        candidates = candidates[np.unique(leading)]
-    scores = log_knowledge_gradient(ensemble, candidates, evaluated)
+        both = (log_ei.score(candidates), acq.Lowest(ensemble).score(candidates))
+        candidates = candidates[np.unique([np.argsort(-scores, kind="stable")[: FINITE // 2] for scores in both])]
+    scores = log_knowledge_gradient(ensemble, candidates, told)
     if question.penalty is not None:
         scores = scores + question.penalty(candidates)
     if not np.isfinite(scores).any():  # nothing to be learned anywhere
@@ -270,23 +270,29 @@ def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints
     return np.asarray(candidates[int(np.argmax(scores))])
 
 
-def valleys(rng: np.random.Generator, question: Question, evaluated: Ints) -> Ints:
-    """Rows where the mean under one of the samples is lower than around them: from random rows and the best evaluated.
+def evaluated(ensemble: Ensemble) -> Ints:
+    """The EVALUATED different rows of lowest mean of those evaluated (or pending), lowest first."""
+    order = np.argsort(ensemble.at_observations().mean(axis=0), kind="stable")
+    _, first = np.unique(ensemble.X[order], axis=0, return_index=True)
+    return np.asarray(ensemble.X[order[np.sort(first)[:EVALUATED]]])
 
-    One sample's mean costs a tenth of all samples', and which one it is differs from suggestion to suggestion.
+
+def valleys(rng: np.random.Generator, question: Question, told: Ints) -> Ints:
+    """Rows where the mean under one of the samples is lower than around them: from random rows and the first of `told`.
+
+    One sample's mean costs a fraction of all samples', and which one it is differs from suggestion to suggestion.
     """
     space, lowest = question.space, acq.Lowest(question.ensemble.only(int(rng.integers(question.ensemble.size))))
     around = len(space.neighbours_many(question.incumbent[None], question.settings.leaps)[0])
     count = min(VALLEYS, max(AROUND // max(around, 1), VALLEYS // 5))
-    rows = np.concatenate([space.random_rows(rng, count), evaluated[: VALLEYS // 2]])
+    rows = np.concatenate([space.random_rows(rng, count), told[: VALLEYS // 2]])
     return search.climb(lowest, question.domain, Found(rows, lowest.score(rows)), question.hasty).rows
 
 
 def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
     """Of a finite set, the summits of log EI among it, the row that is best in one draw of the function."""
     if candidates is None or len(candidates) > FINITE:
-        log_ei = acq.Pointwise(question.ensemble, acq.log_expected_improvement, reference(question), True,
-                               question.penalty)  # fmt: skip
+        log_ei = pointwise(rng, question)
         if candidates is None:
             summits, spread = maximise(rng, question, log_ei).rows, _spread(rng, question)
             candidates = np.unique(np.concatenate([summits, spread[question.permitted(spread)]]), axis=0)
