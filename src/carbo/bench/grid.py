@@ -31,7 +31,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
     "nas": ("nas-digits",),
 }
-EXPERIMENTS = ("default-trust",)
+EXPERIMENTS = ("default-trust", "default-told")
 """Ideas that were tried, and are asked for by name."""
 OWN = ("paper", "default", *EXPERIMENTS)
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {

@@ -22,6 +22,7 @@ from carbo.bench.baselines.optuna_gp import GP
 from carbo.bench.baselines.optuna_tpe import TPE
 from carbo.bench.baselines.random_search import RANDOM
 from carbo.bench.baselines.smac import SMAC
+from carbo.bench.baselines.told import TOLD, told
 from carbo.bench.baselines.trust import TRUST
 from carbo.errors import SettingsError
 
@@ -39,6 +40,7 @@ METHODS: dict[str, Method] = {
         PAPER_PRESET,
         DEFAULT_PRESET,
         TRUST,
+        TOLD,
         COMBO_GM,
         BOCS_SDP,
         BOCS_SA3,
@@ -55,8 +57,9 @@ def method(name: str) -> Method:
 
     SettingsError when there is none, or when a package that it needs is missing.
     """
-    if ":" in str(name):
-        return variant(name)
+    base, colon, changes = str(name).partition(":")
+    if colon:
+        return told(changes) if base == TOLD.name else variant(name)
     if name not in METHODS:
         close = difflib.get_close_matches(str(name), METHODS, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"

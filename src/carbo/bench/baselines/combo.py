@@ -105,15 +105,26 @@ def settings_of(name: str) -> Settings:
     if name in PRESETS:
         return PRESETS[name]
     base, _, changes = name.partition(":")
+    if base not in PRESETS:
+        raise _unread(name)
+    return changed(PRESETS[base], changes, name)
+
+
+def changed(settings: Settings, changes: str, name: str | None = None) -> Settings:
+    """Settings with "patience=0+priors.weight_sd=3.0" changed. SettingsError, about `name`, when they cannot be."""
     pairs = [change.partition("=") for change in changes.split("+")]
-    if base not in PRESETS or not all(key and equals and value for key, equals, value in pairs):
-        raise SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
-                            f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
+    if not all(key and equals and value for key, equals, value in pairs):
+        raise _unread(name or changes)
     values: dict[str, Any] = {}
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")
         (values.setdefault(room, {}) if room else values)[inner] = _read(text)
-    return PRESETS[base].changed(values)
+    return settings.changed(values)
+
+
+def _unread(name: str) -> SettingsError:
+    return SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
+                         f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
 
 
 def _read(text: str) -> Any:

@@ -1,0 +1,37 @@
+"""The default preset told what no method knows: that the function is a sum of pairs, of one variance, without noise.
+
+So is the cut of a complete graph with random weights. Mean and variance are estimated, and nothing else is left to be
+learned but the function: how far this gets is how far the preset's acquisition and search get at best, whatever its
+model. Not a rival; asked for by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+
+from carbo.bench.baselines.base import Method, Strategy
+from carbo.bench.baselines.combo import changed, recorded
+from carbo.settings import DEFAULT, Settings
+from carbo.space import Space
+
+SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none")
+
+
+def start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy:
+    """One run; the engine is loaded for it, and not when the methods are listed."""
+    from carbo.bench.baselines.pairs import Told
+
+    return Told(settings, space, seed, budget)
+
+
+def told(changes: str = "") -> Method:
+    """The method, with settings changed as `combo.changed` reads them: "acquisition=kg+patience=0"."""
+    settings = changed(SETTINGS, changes) if changes else SETTINGS
+    name, title = "default-told", "carbo, preset default told that there are pairs alone"
+    if changes:
+        name, title = f"{name}:{changes}", f"{title}, {changes.replace('+', ', ')}"
+    return Method(name, title, partial(start, settings), {**recorded(settings), "told": "pairs"}, binary_only=True)
+
+
+TOLD = told()
