@@ -110,11 +110,11 @@ def settings_of(name: str) -> Settings:
     return changed(PRESETS[base], changes, name)
 
 
-def changed(settings: Settings, changes: str, name: str | None = None) -> Settings:
+def changed(settings: Settings, changes: str, name: str) -> Settings:
     """Settings with "patience=0+priors.weight_sd=3.0" changed. SettingsError, about `name`, when they cannot be."""
     pairs = [change.partition("=") for change in changes.split("+")]
     if not all(key and equals and value for key, equals, value in pairs):
-        raise _unread(name or changes)
+        raise _unread(name)
     values: dict[str, Any] = {}
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")

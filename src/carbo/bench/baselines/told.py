@@ -15,6 +15,7 @@ from carbo.bench.baselines.combo import changed, recorded
 from carbo.settings import DEFAULT, Settings
 from carbo.space import Space
 
+NAME, TITLE = "default-told", "carbo, preset default told that there are pairs alone"
 SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none")
 
 
@@ -25,13 +26,14 @@ def start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy:
     return Told(settings, space, seed, budget)
 
 
-def told(changes: str = "") -> Method:
+def told(changes: str) -> Method:
     """The method, with settings changed as `combo.changed` reads them: "acquisition=kg+patience=0"."""
-    settings = changed(SETTINGS, changes) if changes else SETTINGS
-    name, title = "default-told", "carbo, preset default told that there are pairs alone"
-    if changes:
-        name, title = f"{name}:{changes}", f"{title}, {changes.replace('+', ', ')}"
+    name, title = f"{NAME}:{changes}", f"{TITLE}, {changes.replace('+', ', ')}"
+    return _method(name, title, changed(SETTINGS, changes, name))
+
+
+def _method(name: str, title: str, settings: Settings) -> Method:
     return Method(name, title, partial(start, settings), {**recorded(settings), "told": "pairs"}, binary_only=True)
 
 
-TOLD = told()
+TOLD = _method(NAME, TITLE, SETTINGS)
