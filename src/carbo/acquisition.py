@@ -28,6 +28,7 @@ from carbo.incremental import Moves, moves
 Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
 
+TINY = 1e-300
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -71,8 +72,8 @@ def confidence_bound(kappa: float) -> Score:
     return score
 
 
-def min_value_entropy(minima: Floats) -> Score:
-    """Max-value entropy search (Wang and Jegelka 2017) for minima (S, Q) of the function drawn under each sample."""
+def log_min_value_entropy(minima: Floats) -> Score:
+    """log of max-value entropy search (Wang and Jegelka 2017) for minima (S, Q) drawn under each sample, in nats."""
 
     def score(mu: Floats, sd: Floats, best: Floats) -> Floats:  # noqa: ARG001
         gain = np.zeros(mu.shape[1])
@@ -80,7 +81,7 @@ def min_value_entropy(minima: Floats) -> Score:
             g = (mu - minima[:, q, None]) / sd
             log_cdf = log_ndtr(g)
             gain += np.mean(0.5 * g * np.exp(-0.5 * g * g - LOG_SQRT_2PI - log_cdf) - log_cdf, axis=0)
-        return np.asarray(gain / minima.shape[1])
+        return np.asarray(np.log(np.maximum(gain, TINY) / minima.shape[1]))
 
     return score
 
@@ -106,7 +107,8 @@ def _joint_draws(rng: np.random.Generator, ensemble: Ensemble, s: int, rows: Int
 class Pointwise:
     """Scores of rows from mu and sd, as the search uses them: exact ones and cheap upper bounds.
 
-    `penalty` (N,), never positive, is added to scores: the log probability of success where evaluations have failed.
+    `penalty` (N,), never positive, is added to scores: the log probability of success where evaluations have failed. It
+    multiplies what a score is the logarithm of; a confidence bound, or a function of a user's, is lowered by it.
     """
 
     ensemble: Ensemble

@@ -120,7 +120,7 @@ def pointwise(rng: np.random.Generator, question: Question) -> acq.Pointwise:
         return acq.Pointwise(ensemble, acq.confidence_bound(settings.kappa), best, True, question.penalty)
     if settings.acquisition == "mes":
         minima = acq.draw_minima(rng, ensemble, _spread(rng, question), 8)
-        return acq.Pointwise(ensemble, acq.min_value_entropy(np.minimum(minima, best[:, None])), best, False,
+        return acq.Pointwise(ensemble, acq.log_min_value_entropy(np.minimum(minima, best[:, None])), best, False,
                              question.penalty)  # fmt: skip
     return acq.Pointwise(ensemble, acq.log_expected_improvement, best, True, question.penalty)
 
@@ -290,7 +290,11 @@ def valleys(rng: np.random.Generator, question: Question, told: Ints) -> Ints:
 
 
 def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints | None) -> Ints:
-    """Of a finite set, the summits of log EI among it, the row that is best in one draw of the function."""
+    """Of a finite set, the summits of log EI among it, the row that is best in one draw of the function.
+
+    Where evaluations have failed, success is drawn too, row by row: only rows that succeed count, or, if none does, the
+    one likeliest to.
+    """
     if candidates is None or len(candidates) > FINITE:
         log_ei = pointwise(rng, question)
         if candidates is None:
@@ -300,5 +304,7 @@ def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints 
             candidates = candidates[np.argsort(-log_ei.score(candidates), kind="stable")[:FINITE]]
     scores = acq.thompson(rng, question.ensemble, candidates)
     if question.penalty is not None:
-        scores = scores + question.penalty(candidates)
+        log_success = question.penalty(candidates)
+        succeeds = np.log(rng.random(len(candidates))) < log_success
+        scores = np.where(succeeds, scores, -np.inf) if succeeds.any() else log_success
     return np.asarray(candidates[int(np.argmax(scores))])
