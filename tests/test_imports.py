@@ -49,7 +49,6 @@ ALLOWED: dict[str, set[str]] = {
     "incremental": {"around", "ensemble", "graph", "kernel", "orders", "product", "sums"},
     "acquisition": {"around", "ensemble", "graph", "incremental"},
     "knowledge": {"acquisition", "ensemble", "graph"},
-    "doubt": {"ensemble", "graph", "space"},
     "search": set(),
     "values": {"graph"},
     "evidence": {"chain", "conditional", "errors", "graph", "posterior", "values"},
@@ -57,7 +56,6 @@ ALLOWED: dict[str, set[str]] = {
     "subset": {"conditional", "graph"},
     "suggest": {
         "acquisition",
-        "doubt",
         "ensemble",
         "errors",
         "graph",

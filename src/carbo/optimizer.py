@@ -368,14 +368,9 @@ class _Asker:
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
         return Question(owner.space, owner.settings, model, excluded, self._incumbent, self._penalty,
-                        self._stuck(), self._doubted())  # fmt: skip
+                        self._stuck())  # fmt: skip
 
     def _stuck(self) -> bool:
         """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""
         patience, out = self._owner.settings.patience, len(self._owner._pending)
         return patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
-
-    def _doubted(self) -> bool:
-        """Whether it is the turn of what the model is least sure of: every third time after `doubt` evaluations."""
-        doubt, out = self._owner.settings.doubt, len(self._owner._pending)
-        return doubt > 0 and self._vain >= doubt and (self._vain + out) % 3 == 0

@@ -64,8 +64,6 @@ class Settings:
     patience        after this many evaluations in a row without a better value, every other suggestion is a neighbour
                     of the best point, the one of largest acquisition, while any is left: a model that is sure of
                     something wrong would never look there. 0: never
-    doubt           after this many, every third suggestion is the point two changes away from the best one of which the
-                    model is least sure: what two variables do together shows in neither alone. 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
     replicate       may a point be suggested again, every other time at most? For noisy functions
@@ -97,7 +95,6 @@ class Settings:
     spray_distance: int = 2
     climbers: int = 20
     patience: int = 4
-    doubt: int = 0
     exhaustive: int = 4_096
     initial: int = 20
     replicate: bool = False
@@ -114,8 +111,8 @@ class Settings:
         if not callable(self.acquisition):
             _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
         least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "doublings": 0, "random_starts": 1,
-                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "patience": 0, "doubt": 0,
-                 "exhaustive": 0, "initial": 1}  # fmt: skip
+                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "patience": 0, "exhaustive": 0,
+                 "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
         for key in ("threads", "learn_from", "predict_from"):

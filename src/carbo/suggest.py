@@ -12,7 +12,6 @@ import numpy as np
 
 from carbo import acquisition as acq
 from carbo import search
-from carbo.doubt import least_known, two_away
 from carbo.ensemble import Ensemble, Recombined
 from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
@@ -41,7 +40,6 @@ class Question(NamedTuple):
     """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row.
 
     near: suggest a neighbour of the incumbent, if there is a permitted one.
-    doubted: suggest, before that, the permitted row two changes away from it of which the model is least sure.
     """
 
     space: Space
@@ -51,7 +49,6 @@ class Question(NamedTuple):
     incumbent: Ints
     penalty: Callable[[Ints], Floats] | None
     near: bool = False
-    doubted: bool = False
 
     def permitted(self, rows: Ints, excluded: RowSet | None = None) -> Bools:
         fresh = ~(excluded or RowSet(self.excluded, self.space.sizes)).contains(rows)
@@ -77,11 +74,6 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     """The next row to evaluate, (d,). Raises SpaceExhausted when no permitted row is left."""
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
-    if question.doubted and not small:
-        rows = two_away(rng, question.space, question.incumbent)
-        rows = rows[question.permitted(rows)]
-        if len(rows):
-            return least_known(question.ensemble, rows, question.penalty)
     candidates = remaining(question) if small else beside(question)
     if settings.acquisition == "kg":
         return _most_telling(rng, question, candidates)
