@@ -29,6 +29,7 @@ Score = Callable[[Floats, Floats, Floats], Floats]
 """(mu, sd, best) -> (N,) scores."""
 
 TINY = 1e-300
+"""What an entropy that underflows counts as."""
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 

@@ -305,6 +305,6 @@ def _from_finite(rng: np.random.Generator, question: Question, candidates: Ints 
     scores = acq.thompson(rng, question.ensemble, candidates)
     if question.penalty is not None:
         log_success = question.penalty(candidates)
-        succeeds = np.log(rng.random(len(candidates))) < log_success
+        succeeds = rng.random(len(candidates)) < np.exp(log_success)
         scores = np.where(succeeds, scores, -np.inf) if succeeds.any() else log_success
     return np.asarray(candidates[int(np.argmax(scores))])
