@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "incremental": {"around", "ensemble", "graph", "kernel", "orders", "product", "sums"},
     "acquisition": {"around", "ensemble", "graph", "incremental"},
     "knowledge": {"acquisition", "ensemble", "graph"},
+    "doubt": {"ensemble", "graph", "rows"},
     "search": set(),
     "values": {"graph"},
     "evidence": {"chain", "conditional", "errors", "graph", "posterior", "values"},
@@ -56,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "subset": {"conditional", "graph"},
     "suggest": {
         "acquisition",
+        "doubt",
         "ensemble",
         "errors",
         "graph",
@@ -88,7 +90,7 @@ ALLOWED: dict[str, set[str]] = {
     "saving": {"beliefs", "chain", "conditional", "evidence", "graph", "kernel", "posterior", "space"},
     "optimizer": {
         "beliefs",
-        "conditional",
+        "doubt",
         "ensemble",
         "errors",
         "graph",

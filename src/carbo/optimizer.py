@@ -10,7 +10,7 @@ import copy
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from carbo import ensemble as ens
 from carbo.beliefs import Beliefs, Failures, Told, View
-from carbo.conditional import Data
+from carbo.doubt import CYCLE, Turn, expected, last_improvement
 from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
@@ -240,7 +240,7 @@ class Optimizer:
         """Advances the chains by one draw and returns what can name rows, any number of them."""
         told = self._told
         model, view = self._beliefs.advance(self._rng, told)
-        return _Asker(self, model, view.data, self._beliefs.failures(self._rng, told))
+        return _Asker(self, model, view, self._beliefs.failures(self._rng, told))
 
     def _look(self) -> tuple[ens.Ensemble, View]:
         """The model as it stands, without moving the chain or the generator."""
@@ -352,10 +352,10 @@ class Optimizer:
 class _Asker:
     """Names rows one after another, each given fantasies at all that are pending."""
 
-    def __init__(self, owner: Optimizer, model: ens.Ensemble, data: Data, failures: Failures | None) -> None:
-        self._owner, self._plain = owner, model
-        best = int(np.argmin(data.y))
-        self._incumbent, self._vain = data.X[best], len(data.y) - 1 - best
+    def __init__(self, owner: Optimizer, model: ens.Ensemble, view: View, failures: Failures | None) -> None:
+        self._owner, self._plain, self._view = owner, model, view
+        best = int(np.argmin(view.data.y))
+        self._incumbent, self._vain = view.data.X[best], len(view.data.y) - 1 - best
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self, excluded: set[bytes]) -> Ints:
@@ -367,10 +367,26 @@ class _Asker:
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        return Question(owner.space, owner.settings, model, excluded, self._incumbent, self._penalty,
-                        self._stuck())  # fmt: skip
+        return Question(owner.space, owner.settings, model, excluded, self._incumbent, self._penalty, self._turn())
 
-    def _stuck(self) -> bool:
-        """Whether it is the turn of the incumbent's neighbours: every other time after `patience` vain evaluations."""
+    def _turn(self) -> Turn | None:
+        """What is to be suggested in place of the row of largest acquisition.
+
+        In doubt, two of three times: a neighbour of the best row or, where none is left, two changes of it. After
+        `patience` vain evaluations, every other time: a neighbour.
+        """
         patience, out = self._owner.settings.patience, len(self._owner._pending)
-        return patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
+        if self._doubted is not None:
+            return Turn(self._doubted, True) if (len(self._view.data.y) + out) % CYCLE else None
+        stuck = patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
+        return Turn(self._incumbent, False) if stuck else None
+
+    @cached_property
+    def _doubted(self) -> Ints | None:
+        """The row where improvements ended, if the model expects `doubt` more of them after it that did not come."""
+        data, doubt = self._view.data, self._owner.settings.doubt
+        last = last_improvement(data.y)
+        if doubt == 0 or len(data.y) - 1 - last <= doubt:  # so few cannot be expected to hold so many
+            return None
+        told = self._view.share.predict[ens.telling(self._view.given.predict)]
+        return np.asarray(data.X[last]) if expected(self._plain, told, data.y, last) >= doubt else None

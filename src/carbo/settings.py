@@ -64,6 +64,9 @@ class Settings:
     patience        after this many evaluations in a row without a better value, every other suggestion is a neighbour
                     of the best point, the one of largest acquisition, while any is left: a model that is sure of
                     something wrong would never look there. 0: never
+    doubt           once the model expects so many improvements among the evaluations after the last one, given all the
+                    others, two of three suggestions are neighbours of the best point and pairs of changes of it
+                    (`carbo.doubt`). 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
     replicate       may a point be suggested again, every other time at most? For noisy functions
@@ -95,6 +98,7 @@ class Settings:
     spray_distance: int = 2
     climbers: int = 20
     patience: int = 4
+    doubt: float = 3.0
     exhaustive: int = 4_096
     initial: int = 20
     replicate: bool = False
@@ -128,6 +132,8 @@ class Settings:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise SettingsError(f"setting {key!r}: expected a number > 0, got {value!r}")
+        if isinstance(self.doubt, bool) or not isinstance(self.doubt, int | float) or not self.doubt >= 0:
+            raise SettingsError(f"setting 'doubt': expected a number >= 0, got {self.doubt!r}")
         if self.highest_order > HIGHEST:
             raise SettingsError(
                 f"setting 'highest_order': expected at most {HIGHEST}, beyond which rounding spoils the kernel, "
@@ -213,6 +219,7 @@ PAPER = Settings(
     random_starts=20_000,
     spray_starts=20,
     patience=0,
+    doubt=0.0,
 )
 """COMBO as published: product kernel, Horseshoe on beta, EI over 10 slice samples, 20,020 starts, 20 climbers."""
 

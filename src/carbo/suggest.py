@@ -12,6 +12,7 @@ import numpy as np
 
 from carbo import acquisition as acq
 from carbo import search
+from carbo.doubt import Turn, doubles, first_fresh
 from carbo.ensemble import Ensemble, Recombined
 from carbo.errors import SettingsError, SpaceExhausted
 from carbo.graph import Floats, Ints
@@ -39,7 +40,7 @@ fewer of them, down to a fifth.
 class Question(NamedTuple):
     """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row.
 
-    near: suggest a neighbour of the incumbent, if there is a permitted one.
+    turn: what to suggest in place of the row of largest acquisition, if there is such a row.
     """
 
     space: Space
@@ -48,7 +49,7 @@ class Question(NamedTuple):
     excluded: Set[bytes]
     incumbent: Ints
     penalty: Callable[[Ints], Floats] | None
-    near: bool = False
+    turn: Turn | None = None
 
     def permitted(self, rows: Ints, excluded: RowSet | None = None) -> Bools:
         fresh = ~(excluded or RowSet(self.excluded, self.space.sizes)).contains(rows)
@@ -75,6 +76,8 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
     settings = question.settings
     small = question.space.cardinality <= settings.exhaustive
     candidates = remaining(question) if small else beside(question)
+    if candidates is None and (row := twice_changed(question)) is not None:
+        return row
     if settings.acquisition == "kg":
         return _most_telling(rng, question, candidates)
     if settings.acquisition == "thompson":
@@ -86,12 +89,32 @@ def propose(rng: np.random.Generator, question: Question) -> Ints:
 
 
 def beside(question: Question) -> Ints | None:
-    """The permitted neighbours of the incumbent where one of them is to be suggested; None where not, or for want."""
-    if not question.near:
+    """The permitted neighbours where it is the turn of one of them; None where it is not, or for want."""
+    if question.turn is None:
         return None
-    rows, _ = question.space.neighbours_many(question.incumbent[None])
+    rows, _ = question.space.neighbours_many(question.turn.row[None])
     rows = rows[question.permitted(rows)]
+    if question.turn.doubted:
+        rows = rows[unevaluated(question, rows)]
     return rows if len(rows) else None
+
+
+def unevaluated(question: Question, rows: Ints) -> Bools:
+    """Which rows the model has not seen: in doubt a row is not suggested again, even where rows may be."""
+    return ~RowSet(set(row_keys(question.ensemble.X)), question.space.sizes).contains(rows)
+
+
+def twice_changed(question: Question) -> Ints | None:
+    """The row, two changes away, whose turn it is; None where it is not the turn of such a row, or for want."""
+    if question.turn is None or not question.turn.doubted:
+        return None
+    row, lowest = question.turn.row, acq.Lowest(question.ensemble)
+    _, column, value = question.space.moves(row[None])
+    rows = np.repeat(row[None], len(column), axis=0)
+    rows[np.arange(len(rows)), column] = value
+    rise = lowest.score(row[None]) - lowest.score(rows)
+    return first_fresh(doubles(row, column, value, rise),
+                       lambda some: question.permitted(some) & unevaluated(question, some))  # fmt: skip
 
 
 def remaining(question: Question) -> Ints:

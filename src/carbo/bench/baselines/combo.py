@@ -16,7 +16,7 @@ from carbo.priors import Priors
 from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space import Space
 
-NEWER: dict[str, Any] = {"warp": "none", "adjacent": "none", "patience": 0}
+NEWER: dict[str, Any] = {"warp": "none", "adjacent": "none", "patience": 0, "doubt": 0.0}
 """Settings that the first records do not name, with the value that makes suggestions as they were then."""
 SPREAD = "design=spread"
 LIMITS, LONGEST = ("learn_from", "predict_from"), 400

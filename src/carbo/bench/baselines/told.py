@@ -16,7 +16,7 @@ from carbo.settings import DEFAULT, Settings
 from carbo.space import Space
 
 NAME, TITLE = "default-told", "carbo, preset default told that there are pairs alone"
-SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none")
+SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none", doubt=0.0)
 
 
 def start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy:

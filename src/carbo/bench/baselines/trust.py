@@ -18,7 +18,7 @@ from carbo.space import Space
 SUCCESSES, FAILURES, GROWTH = 3, 10, 1.5
 FIRST = 0.5
 """Radius at the beginning, as a share of the variables."""
-SETTINGS = dataclasses.replace(DEFAULT, initial=1, patience=0, random_starts=1,
+SETTINGS = dataclasses.replace(DEFAULT, initial=1, patience=0, doubt=0.0, random_starts=1,
                                spray_starts=DEFAULT.random_starts + DEFAULT.spray_starts)  # fmt: skip
 
 
