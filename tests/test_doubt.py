@@ -254,6 +254,14 @@ def test_failures_and_a_restored_state_change_nothing() -> None:
     assert opt.ask(4) == twin.ask(4)
 
 
+def test_a_state_saved_before_there_was_doubt_goes_on_without_it() -> None:
+    space = Space({f"x{i}": Binary() for i in range(12)})
+    state = told(space, 0.0).state()
+    assert state["settings"].pop("doubt") == 0.0
+    assert Optimizer.from_state(space, state).settings.doubt == 0.0
+    assert Optimizer.from_state(space, told(space, 7.0).state()).settings.doubt == 7.0
+
+
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), True, "much", None])
 def test_a_doubt_that_is_none_is_refused(wrong: Any) -> None:
     with pytest.raises(SettingsError, match=r"setting 'doubt': expected a number >= 0"):

@@ -332,7 +332,8 @@ class Optimizer:
             raise StateError("state: expected one saved over this space, got another's; "
                              "build the space with the same variables in the same order")  # fmt: skip
         try:
-            restored = cls(space, settings=settings or Settings.from_dict(state["settings"]))
+            # states saved before there was doubt go on without it
+            restored = cls(space, settings=settings or Settings.from_dict({"doubt": 0.0, **state["settings"]}))
             restored._rng.bit_generator.state = generator_from(state["generator"])
             restored._rows = rows_from(space, state["rows"])
             restored._values = [math.nan if v is None else float(v) for v in state["values"]]

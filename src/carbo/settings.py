@@ -98,7 +98,7 @@ class Settings:
     spray_distance: int = 2
     climbers: int = 20
     patience: int = 4
-    doubt: float = 3.0
+    doubt: float = 4.0
     exhaustive: int = 4_096
     initial: int = 20
     replicate: bool = False
