@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "incremental": {"around", "ensemble", "graph", "kernel", "orders", "product", "sums"},
     "acquisition": {"around", "ensemble", "graph", "incremental"},
     "knowledge": {"acquisition", "ensemble", "graph"},
-    "doubt": {"ensemble", "graph", "rows"},
+    "doubt": {"ensemble", "graph", "rows", "search"},
     "search": set(),
     "values": {"graph"},
     "evidence": {"chain", "conditional", "errors", "graph", "posterior", "values"},

@@ -7,17 +7,18 @@ Notation
 
 A model may promise improvements that never come, by taking the floor of a function for a slope. Its promises can be
 counted: given all other values, each value told in vain had a probability of being an improvement, and these sum to the
-number of improvements that the model expects where there was none. A model that is right expects s or more of them with
-a probability of about exp(-s).
+number of improvements that the model expects where there was none. While one that is right goes on without an
+improvement, it expects s or more of them with a probability of at most about exp(-s).
 
-Once it expects too many, it is asked less. Neighbours of the best row are tried, and two changes of it at once, first
-those that do most by themselves: where two changes are needed together, each alone is bad, and while most variables
-matter little at such a row, these do. Neither expected improvement nor the model's mean would ever go there.
+Once it expects too many, it is asked less. The neighbours of the row where improvements ended are tried, and then two
+changes of it at once. Where two changes are good together alone, each of them is bad, so that neither expected
+improvement nor the model's mean would ever go there; most often one is very bad and the other a little, while most
+changes do next to nothing. (Where the floor is the optimum there is nothing to be found, and nothing to be lost.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +27,16 @@ from scipy.special import ndtr
 from carbo.ensemble import Ensemble
 from carbo.graph import Floats, Ints
 from carbo.rows import Bools
+from carbo.search import leading
 
 WORTH = 0.01
 """An improvement worth the name, as a share of the distance from the best to the median value."""
 CYCLE = 3
 """Of so many suggestions in doubt one is the model's."""
-CHANGES = 200
-"""Changes that are tried two at once: those that do most."""
+CHANGES, ALIKE = 200, 20
+"""Changes that are tried two at once, those that do most; and how many of them may be of one variable."""
+LITTLE = 0.07
+"""What the lesser of two changes does, when they are tried first, as a share of the most that any change does."""
 BLOCK = 256
 """Rows looked at a time."""
 
@@ -40,11 +44,12 @@ BLOCK = 256
 class Turn(NamedTuple):
     """What is to be suggested in place of what the model would: a single change of this row, while any is left.
 
-    doubted: and two at once where none is.
+    tried: where the model is doubted, the keys of all evaluated rows; none of them comes again, and where no single
+    change is left, two come at once.
     """
 
     row: Ints
-    doubted: bool
+    tried: Set[bytes] | None = None
 
 
 def last_improvement(y: Floats) -> int:
@@ -74,17 +79,20 @@ def _worth(y: Floats) -> float:
 
 
 def doubles(row: Ints, column: Ints, value: Ints, rise: Floats) -> Iterator[Ints]:
-    """Rows (m, d) two changes away from a row (d,), some at a time, by the product of what each change does alone.
+    """Rows (m, d) two changes away from a row (d,), some at a time, by what each of the two changes does alone.
 
-    column, value, rise: (M,) of the changes, of which the CHANGES that do most are looked at.
+    column, value, rise: (M,) of the changes. First come those whose greater change does much and whose lesser does a
+    little: by the product of both, the lesser's share falling again as it grows beyond LITTLE.
     """
-    most = np.argsort(-rise, kind="stable")[:CHANGES]
+    most = leading(column, rise, ALIKE)
+    most = most[np.argsort(-rise[most], kind="stable")[:CHANGES]]
     column, value = column[most], value[most]
-    size = np.maximum(rise[most], 1e-9 * np.max(np.abs(rise), initial=1e-300))
-    i, j = np.triu_indices(len(most), 1)
+    largest = np.max(np.abs(rise), initial=1e-300)
+    size = np.maximum(rise[most] / largest, 1e-9)
+    i, j = np.triu_indices(len(most), 1)  # the greater first
     apart = column[i] != column[j]
     i, j = i[apart], j[apart]
-    order = np.argsort(-size[i] * size[j], kind="stable")
+    order = np.argsort(-size[i] * np.minimum(size[j], LITTLE**2 / size[j]), kind="stable")
     for start in range(0, len(order), BLOCK):
         some = order[start : start + BLOCK]
         rows, at = np.repeat(row[None], len(some), axis=0), np.arange(len(some))

@@ -23,7 +23,7 @@ from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.inputs import as_value, generator, listed, resolve
-from carbo.rows import row_key
+from carbo.rows import row_key, row_keys
 from carbo.saving import generator_from, generator_state, restore, rows_from, saved
 from carbo.settings import Settings
 from carbo.space import Params, Space
@@ -373,21 +373,24 @@ class _Asker:
     def _turn(self) -> Turn | None:
         """What is to be suggested in place of the row of largest acquisition.
 
-        In doubt, two of three times: a neighbour of the best row or, where none is left, two changes of it. After
-        `patience` vain evaluations, every other time: a neighbour.
+        In doubt, two of three times: a neighbour of the row where improvements ended or, where none is left, two
+        changes of it. After `patience` vain evaluations, every other time: a neighbour of the best row.
         """
         patience, out = self._owner.settings.patience, len(self._owner._pending)
         if self._doubted is not None:
-            return Turn(self._doubted, True) if (len(self._view.data.y) + out) % CYCLE else None
+            return self._doubted if (len(self._owner) + out) % CYCLE else None
         stuck = patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
-        return Turn(self._incumbent, False) if stuck else None
+        return Turn(self._incumbent) if stuck else None
 
     @cached_property
-    def _doubted(self) -> Ints | None:
-        """The row where improvements ended, if the model expects `doubt` more of them after it that did not come."""
-        data, doubt = self._view.data, self._owner.settings.doubt
-        last = last_improvement(data.y)
-        if doubt == 0 or len(data.y) - 1 - last <= doubt:  # so few cannot be expected to hold so many
+    def _doubted(self) -> Turn | None:
+        """Changes of the row where improvements ended, if the model expects `doubt` improvements where none came."""
+        owner, data = self._owner, self._view.data
+        doubt, last = owner.settings.doubt, last_improvement(data.y)
+        small = owner.space.cardinality <= owner.settings.exhaustive
+        if doubt == 0 or small or len(data.y) - 1 - last <= doubt:  # so few cannot be expected to hold so many
             return None
         told = self._view.share.predict[ens.telling(self._view.given.predict)]
-        return np.asarray(data.X[last]) if expected(self._plain, told, data.y, last) >= doubt else None
+        if expected(self._plain, told, data.y, last) < doubt:
+            return None
+        return Turn(np.asarray(data.X[last]), set(row_keys(data.X)))

@@ -31,6 +31,8 @@ FINITE = 256
 """Rows among which the acquisitions that need a joint posterior choose, and minima are drawn."""
 EVALUATED = 32
 """Best evaluated rows among which the knowledge gradient seeks the optimum."""
+LIKELY = float(np.log(0.5))
+"""Least log probability of success of a row that is suggested in doubt of the model."""
 VALLEYS, AROUND = 20, 1_200
 """Random starts on the way down to where the mean is low; how many neighbours they may have in all before there are
 fewer of them, down to a fifth.
@@ -93,28 +95,35 @@ def beside(question: Question) -> Ints | None:
     if question.turn is None:
         return None
     rows, _ = question.space.neighbours_many(question.turn.row[None])
-    rows = rows[question.permitted(rows)]
-    if question.turn.doubted:
-        rows = rows[unevaluated(question, rows)]
+    rows = rows[_fresh(question)(rows)]
     return rows if len(rows) else None
-
-
-def unevaluated(question: Question, rows: Ints) -> Bools:
-    """Which rows the model has not seen: in doubt a row is not suggested again, even where rows may be."""
-    return ~RowSet(set(row_keys(question.ensemble.X)), question.space.sizes).contains(rows)
 
 
 def twice_changed(question: Question) -> Ints | None:
     """The row, two changes away, whose turn it is; None where it is not the turn of such a row, or for want."""
-    if question.turn is None or not question.turn.doubted:
+    if question.turn is None or question.turn.tried is None:
         return None
     row, lowest = question.turn.row, acq.Lowest(question.ensemble)
     _, column, value = question.space.moves(row[None])
     rows = np.repeat(row[None], len(column), axis=0)
     rows[np.arange(len(rows)), column] = value
     rise = lowest.score(row[None]) - lowest.score(rows)
-    return first_fresh(doubles(row, column, value, rise),
-                       lambda some: question.permitted(some) & unevaluated(question, some))  # fmt: skip
+    return first_fresh(doubles(row, column, value, rise), _fresh(question))
+
+
+def _fresh(question: Question) -> Callable[[Ints], Bools]:
+    """Which rows may be suggested in their turn: in doubt none that was evaluated, nor one that is likely to fail."""
+    assert question.turn is not None
+    tried, penalty = question.turn.tried, question.penalty
+    excluded = RowSet(question.excluded | (tried or set()), question.space.sizes)
+
+    def fresh(rows: Ints) -> Bools:
+        out = question.permitted(rows, excluded)
+        if tried is not None and penalty is not None and out.any():
+            out[out] = penalty(rows[out]) > LIKELY
+        return out
+
+    return fresh
 
 
 def remaining(question: Question) -> Ints:

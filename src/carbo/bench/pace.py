@@ -3,7 +3,7 @@
 The data are those of `growth`: a trail of rows as an optimiser leaves one, on binary variables. Every method is told
 all of them and makes one suggestion that is not counted, in which chains burn in; then each in turn makes a suggestion
 and is told its value. Processor seconds of one thread: other work on the machine stretches them for all alike. With
-patience = 0 and a doubt that is never enough the `default` preset takes no short way to rows near the best one.
+patience = 0 and doubt = 0 the `default` preset takes no short way to rows near the best one.
 """
 
 from __future__ import annotations
