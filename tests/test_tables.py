@@ -190,6 +190,26 @@ def test_the_newest_settings_of_a_method_are_shown_and_the_older_ones_on_request
     assert [row.label for row in effort.runs(every, ORIGINAL).rows] == list(every.labels.values())
 
 
+def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_named() -> None:
+    early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+    ancient = branin("default", {1: 9.0}, settings={"x": 0}, revision="zzz", finished="2025-01-01T00:00:00Z")
+    old = [
+        *branin("default", {1: 5.0}, settings={"x": 1}, revision="aaa", finished=early),
+        record("ising-0", "default", 1, falling(0.2, 170), settings={"x": 1}, revision="aaa", finished=early),
+    ]
+    new = branin("default", {1: 4.0}, settings={"x": 2}, revision="bbb", finished=late)
+    shown = arrange(ancient + old + new)
+    (version,) = shown.versions
+    assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
+    assert shown.ends("ising-0", ORIGINAL, version) == {Case(1, None): pytest.approx(0.2)}
+    assert shown.before == {("ising-0", ORIGINAL, "default"): "aaa"}
+    assert shown.older == {"default": 2}
+    notes = [note for table in tables.measured(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
+    assert "carbo, preset default on Ising λ=0: runs with the settings before its newest, revision aaa" in notes
+    every = arrange(ancient + old + new, Selection(all_versions=True))
+    assert (every.before, len(every.versions)) == ({}, 3)
+
+
 def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None:
     usual, noisy = METHODS["default"].settings, METHODS["default"].where(True).settings
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"

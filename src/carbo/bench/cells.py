@@ -9,7 +9,7 @@ from carbo.bench.formats import Cell, Row
 from carbo.bench.paper import DECIMALS, Column
 from carbo.bench.problems.seeds import GROUP
 from carbo.bench.record import Record
-from carbo.bench.results import Case, Results, Version, optimum, paper_optima
+from carbo.bench.results import Case, Results, Version, optimum, paper_optima, title
 from carbo.bench.statistics import Summary
 
 CellOf = Callable[[Column, Version], Cell]
@@ -66,7 +66,19 @@ def any_runs(results: Results, column: Column, form: str) -> dict[Case, Record]:
 
 def column_notes(results: Results, form: str, columns: Sequence[Column]) -> list[str]:
     """What to know of the columns before comparing with the paper."""
-    return [f"{c.title}: {c.note}" for c in columns if c.note] + case_notes(results, form, columns)
+    own = [f"{c.title}: {c.note}" for c in columns if c.note]
+    return own + case_notes(results, form, columns) + version_notes(results, form, columns)
+
+
+def version_notes(results: Results, form: str, columns: Sequence[Column]) -> list[str]:
+    """Where the runs of a method are of other settings than its newest, which have not been run there."""
+    titles = {column.problem: column.title for column in columns}
+    found: dict[tuple[str, str], list[str]] = {}
+    for (name, where, method), revision in results.before.items():
+        if where == form and name in titles:
+            found.setdefault((method, revision), []).append(titles[name])
+    return [f"{title(method)} on {', '.join(names)}: runs with the settings before its newest, revision {revision}"
+            for (method, revision), names in found.items()]  # fmt: skip
 
 
 def case_notes(results: Results, form: str, columns: Sequence[Column]) -> list[str]:

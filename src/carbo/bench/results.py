@@ -60,6 +60,8 @@ class Results:
     """(problem, form, method) -> number of runs with another budget."""
     older: dict[str, int]
     """Method -> number of runs of versions that are not shown."""
+    before: dict[tuple[str, str, str], str]
+    """(problem, form, method) -> revision, where the newest settings have no runs and older ones stand in."""
 
     def of(self, name: str, form: str, version: Version) -> Runs:
         """Runs of the whole budget, {} where there is none."""
@@ -125,17 +127,35 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
     shown = latest if chosen.all_versions else _newest_of_each(latest)
     runs: dict[tuple[str, str, Version], Runs] = {}
     for record in sorted(whole, key=lambda record: record.run):
-        if version_of(record) in shown:
-            here = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
-            here.setdefault(Case(record.run, record.relocated), record)
+        here = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
+        here.setdefault(Case(record.run, record.relocated), record)
+    before = {} if chosen.all_versions else _stand_in(runs, latest, shown)
+    kept = {key: found for key, found in runs.items() if key[2] in shown}
+    filled = {id(record) for found in kept.values() for record in found.values()}
     return Results(
-        runs,
+        kept,
         budgets,
         tuple(shown),
         _labels(shown, latest),
         dict(other),
-        dict(Counter(r.method for r in whole if version_of(r) not in shown)),
+        dict(Counter(r.method for r in whole if version_of(r) not in shown and id(r) not in filled)),
+        before,
     )
+
+
+def _stand_in(
+    runs: dict[tuple[str, str, Version], Runs], latest: dict[Version, Record], shown: dict[Version, Record]
+) -> dict[tuple[str, str, str], str]:
+    """Puts runs of a method's older settings where its newest have none; says where, and of which revision."""
+    newest = {version.method: version for version in shown}
+    before: dict[tuple[str, str, str], str] = {}
+    for version in latest:  # of a method the newer first
+        for name, form, _ in [key for key in runs if key[2] == version]:
+            place = (name, form, newest[version.method])
+            if place not in runs:
+                found = runs[place] = runs[name, form, version]
+                before[name, form, version.method] = max(found.values(), key=lambda r: r.finished).revision
+    return before
 
 
 def version_of(record: Record) -> Version:
