@@ -33,6 +33,15 @@ TINY = 1e-300
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
+def screening() -> np.errstate:
+    """For scores that only choose what is scored exactly afterwards, in float64.
+
+    Matrix products in float32 raise the flag of an invalid operation now and then though all numbers in and out are
+    finite: BLAS kernels for wide registers compute on what lies behind the numbers too.
+    """
+    return np.errstate(invalid="ignore")
+
+
 def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
     """EI averaged over samples; underflows to 0 far from the best, where `log_expected_improvement` does not."""
     z = (best[:, None] - mu) / sd
@@ -128,7 +137,8 @@ class Pointwise:
 
     def rough(self, rows: Ints) -> Floats:
         """Scores good to about two digits, in float32 where that is enough."""
-        return self._in_pieces(rows, True)
+        with screening():
+            return self._in_pieces(rows, True)
 
     def _in_pieces(self, rows: Ints, rough: bool) -> Floats:
         parts = [self._score(rows[i : i + 1024], rough) for i in range(0, len(rows), 1024)]
@@ -145,8 +155,9 @@ class Pointwise:
         """Upper bounds at recombined rows, (len(starts),); +inf where the score has none."""
         if not self.rises_with_sd:
             return np.full(len(starts), np.inf)
-        mu, sd = self.moves.spread(starts)
-        return self.function(mu, sd, self.best.astype(mu.dtype)).astype(np.float64)
+        with screening():
+            mu, sd = self.moves.spread(starts)
+            return self.function(mu, sd, self.best.astype(mu.dtype)).astype(np.float64)
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
         """Scores of rows that each differ in one variable from parents[owner], with bounds."""
