@@ -272,6 +272,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Ints, Floats, in
 
 def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
+    monkeypatch.setattr("carbo.optimizer.RATE", 0.0)
     at_the_floor(1e-300, patience=0, acquisition=far).ask(3)
     ((*_, promised),) = calls  # once for all that is suggested together
     assert 0.0 < promised < 12
@@ -282,6 +283,14 @@ def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatc
 
     assert pairs(0.999 * promised) == 2
     assert pairs(1.001 * promised) == pairs(0.0) == 0
+
+
+@pytest.mark.parametrize(("rate", "pairs"), [(0.9, 2), (1.1, 0)])
+def test_a_long_drought_alone_is_no_reason_to_doubt(rate: float, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the 12 values in vain a tenth must be expected to be improvements."""
+    monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 12 * doubt.RATE / rate)
+    asked = at_the_floor(0.1, patience=0, acquisition=far).ask(3)
+    assert sum(BITS.encode(p).sum() == 2 for p in asked) == pairs
 
 
 def test_a_model_that_is_not_doubted_goes_on_as_it_would(monkeypatch: pytest.MonkeyPatch) -> None:

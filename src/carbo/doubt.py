@@ -31,6 +31,8 @@ from carbo.search import leading
 
 WORTH = 0.01
 """An improvement worth the name, as a share of the distance from the best to the median value."""
+RATE = 0.1
+"""Least share of the vain evaluations that the model must expect to be improvements: in a long drought little sums."""
 CYCLE = 3
 """Of so many suggestions in doubt one is the model's."""
 CHANGES, ALIKE = 200, 20

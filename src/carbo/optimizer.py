@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from carbo import ensemble as ens
 from carbo.beliefs import Beliefs, Failures, Told, View
-from carbo.doubt import CYCLE, Turn, expected, last_improvement
+from carbo.doubt import CYCLE, RATE, Turn, expected, last_improvement
 from carbo.errors import DataError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
@@ -388,9 +388,10 @@ class _Asker:
         owner, data = self._owner, self._view.data
         doubt, last = owner.settings.doubt, last_improvement(data.y)
         small = owner.space.cardinality <= owner.settings.exhaustive
-        if doubt == 0 or small or len(data.y) - 1 - last <= doubt:  # so few cannot be expected to hold so many
+        vain = len(data.y) - 1 - last
+        if doubt == 0 or small or vain <= doubt:  # so few cannot be expected to hold so many
             return None
         told = self._view.share.predict[ens.telling(self._view.given.predict)]
-        if expected(self._plain, told, data.y, last) < doubt:
+        if expected(self._plain, told, data.y, last) < max(doubt, RATE * vain):
             return None
         return Turn(np.asarray(data.X[last]), set(row_keys(data.X)))
