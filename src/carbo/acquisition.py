@@ -36,8 +36,8 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 def screening() -> np.errstate:
     """For scores that only choose what is scored exactly afterwards, in float64.
 
-    Matrix products in float32 raise the flag of an invalid operation now and then though all numbers in and out are
-    finite: BLAS kernels for wide registers compute on what lies behind the numbers too.
+    On a busy machine matrix products in float32 raised the flag of an invalid operation now and then, which the same
+    products did not when they were made again; why is not known.
     """
     return np.errstate(invalid="ignore")
 

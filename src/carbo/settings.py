@@ -66,7 +66,8 @@ class Settings:
                     something wrong would never look there. 0: never
     doubt           once the model expects so many improvements among the evaluations after the last one, given all the
                     others, two of three suggestions are changes, and pairs of changes, of the point where improvements
-                    ended (`carbo.doubt`); not in spaces scored whole. 0: never
+                    ended (`carbo.doubt`); not where that is less than one in ten of them, nor in spaces scored
+                    whole. 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
     replicate       may a point be suggested again, every other time at most? For noisy functions
