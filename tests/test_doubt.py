@@ -199,11 +199,12 @@ def refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 99.0)
 
 
-def at_the_floor(threshold: float, seed: int = 0, **changes: Any) -> Optimizer:
-    """Told the row of zeros, then all its neighbours and some rows of three ones."""
+def at_the_floor(threshold: float, seed: int = 0, before: int = 0, **changes: Any) -> Optimizer:
+    """Told the row of zeros, then all its neighbours and some rows of three ones; `before` them rows of six or more."""
     opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": threshold, **changes})
     three = [np.isin(np.arange(8), some).astype(np.intp) for some in ((0, 2, 4), (1, 3, 5), (0, 6, 7), (1, 2, 7))]
-    rows = np.concatenate([np.zeros((1, 8), dtype=np.intp), np.eye(8, dtype=np.intp), three])
+    full = [row for row in BITS.all_rows(256) if row.sum() > 5][:before]
+    rows = np.array([*full, np.zeros(8, dtype=np.intp), *np.eye(8, dtype=np.intp), *three])
     opt.tell(BITS.decode_many(rows), [hidden(row) for row in rows])
     return opt
 
@@ -240,6 +241,21 @@ def test_two_of_three_suggestions_are_pairs_and_the_third_is_the_models() -> Non
     assert all(BITS.encode(p).sum() > 2 for p in plain)
     turns = [int(BITS.encode(p).sum()) for p in at_the_floor(4.0, patience=0, acquisition=far).ask(9)]
     assert sorted(turns[i::3] == [2, 2, 2] for i in range(3)) == [False, True, True]
+
+
+@pytest.mark.usefixtures("refuted")
+def test_the_first_pairs_are_of_what_does_much_and_what_does_a_little() -> None:
+    """The model has been told what each change does, most of them nothing. In 1 of 100 seeds it has that wrong: that it
+    has in four of ten happens once in half a million tests.
+    """
+    rows = np.concatenate([np.zeros((1, 8), dtype=np.intp), np.eye(8, dtype=np.intp)])
+
+    def comes(seed: int) -> bool:
+        opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": 4.0, "patience": 0})
+        opt.tell(BITS.decode_many(rows), (rows @ [10.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).tolist())
+        return any(row[:2].all() and row.sum() == 2 for row in map(BITS.encode, opt.ask(3)))
+
+    assert sum(comes(seed) for seed in range(10)) > 6
 
 
 @pytest.mark.usefixtures("refuted")
@@ -285,11 +301,14 @@ def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatc
     assert pairs(1.001 * promised) == pairs(0.0) == 0
 
 
-@pytest.mark.parametrize(("rate", "pairs"), [(0.9, 2), (1.1, 0)])
-def test_a_long_drought_alone_is_no_reason_to_doubt(rate: float, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the 12 values in vain a tenth must be expected to be improvements."""
-    monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 12 * doubt.RATE / rate)
-    asked = at_the_floor(0.1, patience=0, acquisition=far).ask(3)
+@pytest.mark.parametrize(("share", "pairs"), [(0.099, 0), (0.101, 2)])
+@pytest.mark.parametrize("before", [0, 9])
+def test_a_long_drought_alone_is_no_reason_to_doubt(
+    before: int, share: float, pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the 12 values in vain, not of those before them too, a tenth must be expected to be improvements."""
+    monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 12 * share)
+    asked = at_the_floor(0.1, before=before, patience=0, acquisition=far).ask(3)
     assert sum(BITS.encode(p).sum() == 2 for p in asked) == pairs
 
 

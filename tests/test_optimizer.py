@@ -24,6 +24,7 @@ from carbo.ensemble import Ensemble
 from carbo.graph import Ints
 from carbo.optimizer import STATE_VERSION
 from carbo.space import Params
+from carbo.suggest import Question, propose
 from tests.doors import CHEAP, PRESETS
 
 LISTED, SEARCHED = 4_096, 0
@@ -1191,6 +1192,34 @@ def test_pending_suggestions_take_turns_too() -> None:
     opt, best = stalled(4)
     away = [int(np.count_nonzero(opt.space.encode(p) != best)) for p in opt.ask(6)]
     assert away[::2] == [1, 1, 1]
+
+
+def test_failures_in_a_stalled_run_take_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else neighbour after neighbour of the best point would be tried while they fail."""
+    turns = []
+
+    def spy(rng: np.random.Generator, question: Question) -> Ints:
+        turns.append(question.turn is not None)
+        return propose(rng, question)
+
+    monkeypatch.setattr("carbo.optimizer.propose", spy)
+    opt, _ = stalled(4)
+    for _ in range(6):
+        opt.tell(opt.ask(), None)
+    assert turns == [True, False] * 3
+
+
+@pytest.mark.parametrize(("value", "tried"), [(9.0, True), (None, False)])
+def test_a_neighbour_that_is_likely_to_fail_does_not_get_its_turn(value: float | None, tried: bool) -> None:
+    """One neighbour of the best point is left, with x0 changed; wherever that was so, it was bad, or it failed."""
+    space = binary(14)
+    opt = cheap(space, "default", samples=3, burn_in=5, initial=1, exhaustive=0)
+    best, others = np.zeros((1, 14), dtype=np.intp), np.eye(14, dtype=np.intp)[1:]
+    changed = space.random_rows(np.random.default_rng(0), 21)
+    changed[:, 0] = 1
+    rows = np.concatenate([best, others, changed])
+    opt.tell(space.decode_many(rows), [0.0, *(1.0 + np.arange(13) % 3), *[value] * 21])
+    assert (edges_away(opt, best[0]) == 1) is tried
 
 
 def test_a_stalled_run_goes_on_elsewhere_when_no_neighbour_is_left() -> None:

@@ -356,7 +356,7 @@ class _Asker:
     def __init__(self, owner: Optimizer, model: ens.Ensemble, view: View, failures: Failures | None) -> None:
         self._owner, self._plain, self._view = owner, model, view
         best = int(np.argmin(view.data.y))
-        self._incumbent, self._vain = view.data.X[best], len(view.data.y) - 1 - best
+        self._incumbent, self._vain = view.data.X[best], len(owner) - 1 - int(np.flatnonzero(owner._succeeded)[best])
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self, excluded: set[bytes]) -> Ints:

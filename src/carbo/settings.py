@@ -62,8 +62,8 @@ class Settings:
     leaps           may a climber leap 2, 4, 8, ... levels along a path or cycle, or only step to the next?
     random_starts, spray_starts, spray_distance, climbers   where the search starts, and how many starts climb
     patience        after this many evaluations in a row without a better value, every other suggestion is a neighbour
-                    of the best point, the one of largest acquisition, while any is left: a model that is sure of
-                    something wrong would never look there. 0: never
+                    of the best point, the one of largest acquisition, while any is left that is not likely to fail: a
+                    model that is sure of something wrong would never look there. 0: never
     doubt           once the model expects so many improvements among the evaluations after the last one, given all the
                     others, two of three suggestions are changes, and pairs of changes, of the point where improvements
                     ended (`carbo.doubt`); not where that is less than one in ten of them, nor in spaces scored

@@ -32,7 +32,7 @@ FINITE = 256
 EVALUATED = 32
 """Best evaluated rows among which the knowledge gradient seeks the optimum."""
 LIKELY = float(np.log(0.5))
-"""Least log probability of success of a row that is suggested in doubt of the model."""
+"""Least log probability of success of a row that is suggested in its turn, whatever the acquisition is elsewhere."""
 VALLEYS, AROUND = 20, 1_200
 """Random starts on the way down to where the mean is low; how many neighbours they may have in all before there are
 fewer of them, down to a fifth.
@@ -112,14 +112,14 @@ def twice_changed(question: Question) -> Ints | None:
 
 
 def _fresh(question: Question) -> Callable[[Ints], Bools]:
-    """Which rows may be suggested in their turn: in doubt none that was evaluated, nor one that is likely to fail."""
+    """Which rows may be suggested in their turn: none that is likely to fail, and in doubt none that was evaluated."""
     assert question.turn is not None
-    tried, penalty = question.turn.tried, question.penalty
-    excluded = RowSet(question.excluded | (tried or set()), question.space.sizes)
+    penalty = question.penalty
+    excluded = RowSet(question.excluded | (question.turn.tried or set()), question.space.sizes)
 
     def fresh(rows: Ints) -> Bools:
         out = question.permitted(rows, excluded)
-        if tried is not None and penalty is not None and out.any():
+        if penalty is not None and out.any():
             out[out] = penalty(rows[out]) > LIKELY
         return out
 
