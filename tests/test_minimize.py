@@ -119,6 +119,14 @@ def test_a_small_space_ends_the_run_with_success(preset: str) -> None:
     assert result.fun == 0.0
 
 
+def test_where_there_may_be_other_points_it_is_not_said_that_there_are_none() -> None:
+    """Two points are permitted, all the same and far apart: no walk leads from one to the other."""
+    space = binary(18, constraint=lambda p: len(set(p.values())) == 1)
+    result = minimize(lambda params: float(params["x0"]), space, 9, seed=0, settings=CHEAP)
+    assert result.nfev < 9
+    assert result.message == "no permitted point was found that has not been evaluated"
+
+
 def test_replicates_go_on_to_the_budget() -> None:
     rng = np.random.default_rng(0)
     result = minimize(lambda p: hamming(p) + rng.normal(), binary(2), 10, seed=0, settings=CHEAP, replicate=True)
@@ -258,6 +266,15 @@ def test_caught_exceptions_are_failed_evaluations(preset: str, catch: Any) -> No
     assert not result.x["x0"]
 
 
+@pytest.mark.parametrize("catch", [[ValueError], "ValueError", True, (ValueError, 3), None])
+def test_a_catch_that_is_no_exception_is_refused_before_anything_is_evaluated(catch: Any) -> None:
+    def untouched(params: Params) -> float:
+        raise AssertionError("evaluated")
+
+    with pytest.raises(carbo.DataError, match="catch: expected an exception"):
+        minimize(untouched, binary(6), 12, catch=catch)
+
+
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, StopIteration, SystemExit, carbo.SpaceExhausted])
 def test_other_exceptions_end_the_run(error: type[BaseException]) -> None:
     with pytest.raises(error, match="on purpose"):
@@ -309,6 +326,11 @@ def test_initial_points_are_random_ones() -> None:
     one = minimize(hamming, binary(8), 12, seed=3, settings=CHEAP, initial=12)
     other = minimize(lambda p: -hamming(p), binary(8), 12, seed=3, settings=CHEAP, initial=12)
     assert one.x_iters == other.x_iters
+
+
+def test_known_data_that_are_no_list_are_refused() -> None:
+    with pytest.raises(carbo.DataError, match="known: expected a list of"):
+        minimize(hamming, binary(6), 12, known=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("initial", [0, -2, True])

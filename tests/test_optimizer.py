@@ -1164,6 +1164,47 @@ def test_nothing_is_recommended_before_anything_succeeded() -> None:
         opt.recommend()
 
 
+@pytest.mark.parametrize("penalty", [1e20, 1e300])
+def test_a_huge_value_for_what_does_not_work_hides_nothing(penalty: float) -> None:
+    """Everything with x0 = 1 gets it. All of 10 seeds find the optimum, -4; none does where it counts in full."""
+    space = binary(15)
+    weights = np.arange(15) % 3 - 1
+
+    def found(seed: int) -> bool:
+        opt = Optimizer(space, seed=seed, settings={"initial": 10, "samples": 5, "burn_in": 20})
+        for _ in range(40):
+            row = space.encode(opt.ask())
+            opt.tell(space.decode(row), penalty if row[0] else float(row @ weights + 2 * row[1] * row[2]))
+        assert opt.best is not None
+        return opt.best.value == -4.0
+
+    assert sum(found(seed) for seed in range(3)) >= 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_of_few_permitted_points_are_found(seed: int) -> None:
+    """Exactly 2 of 24: 276 of 16,777,216 combinations, more than may be listed."""
+    space = binary(24, constraint=lambda p: sum(p.values()) == 2)
+    opt = Optimizer(space, seed=seed, settings={"initial": 300})
+    assert len({tuple(p.values()) for p in opt.ask(300)}) == 276
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(3, "s"), [1.0, 2.0], {"loss": 1.0}, "x" * 500])
+def test_a_value_that_is_no_number_is_refused_in_a_line(value: Any) -> None:
+    opt = cheap(binary(3))
+    with pytest.raises(carbo.DataError, match=r"^value: expected a number, .*; make one number of it$") as caught:
+        opt.tell(opt.ask(), value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("given", [None, 3])
+def test_predictions_for_what_is_no_point_are_refused(given: Any) -> None:
+    opt = cheap(binary(3))
+    opt.tell(opt.ask(), 1.0)
+    with pytest.raises(carbo.SpaceError, match="params: expected a dict"):
+        opt.predict(given)
+
+
 # Patience
 
 

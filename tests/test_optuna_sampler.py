@@ -21,7 +21,7 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 import carbo
-from carbo import CarboError, CarboSampler, SpaceError
+from carbo import Binary, CarboError, CarboSampler, Categorical, Integer, SettingsError, Space, SpaceError
 from carbo.optuna_space import Column, Distributions
 from carbo.optuna_trials import suggestion_seconds
 from carbo.suggest import Question, propose
@@ -175,7 +175,7 @@ def test_every_point_comes_once_and_then_the_study_stops(given: bool, logged: li
     assert study.trials[16].params == study.best_params
     assert own(study).exhausted
     assert [line for line in logged if "under way" in line] == [
-        "Every permitted one of the 16 combinations has been evaluated or is under way: the study stops, and trial 16 "
+        "Of 16 combinations every permitted point has been evaluated or is under way: the study stops, and trial 16 "
         "repeats a point. replicate=True goes on with repeats."
     ]
 
@@ -490,6 +490,67 @@ def test_partly_enqueued_trials_get_the_rest_from_the_model() -> None:
     study.optimize(rough, n_trials=10)
     assert all(t.params["x0"] and t.params["x1"] for t in study.trials[:3])
     assert len(told(study)) == 10
+
+
+@pytest.mark.parametrize("startup", [3, 100])
+def test_what_is_suggested_around_enqueued_values_keeps_the_constraint_and_is_new(startup: int) -> None:
+    """Six points are permitted with c = "a"; once they are used up, one of them comes again."""
+    space = Space(
+        {"c": Categorical(["a", "b", "d"]), "i": Integer(0, 5), "x": Binary()},
+        constraint=lambda p: p["i"] > 2 or p["c"] != "a",
+    )
+
+    def cost(trial: Trial) -> float:
+        c, i = trial.suggest_categorical("c", ["a", "b", "d"]), trial.suggest_int("i", 0, 5)
+        return float((c == "b") + i + trial.suggest_categorical("x", [False, True]))
+
+    study = optuna.create_study(sampler=sampler(search_space=space, n_startup_trials=startup))
+    study.optimize(cost, n_trials=5)
+    free = 6 - len({p for p in points(study) if ("c", "a") in p})
+    for _ in range(free):
+        study.enqueue_trial({"c": "a"})
+    study.optimize(cost, n_trials=free)
+    assert all(t.params["c"] == "a" and t.params["i"] > 2 for t in study.trials[5:])
+    assert len(set(points(study))) == 5 + free
+    study.enqueue_trial({"c": "a"})
+    study.optimize(cost, n_trials=1)
+    assert study.trials[-1].params["c"] == "a"
+
+
+def test_the_model_chooses_what_goes_with_enqueued_values() -> None:
+    """Fifteen switches, each of which costs one: with the first on, the others are soon off."""
+
+    def cost(trial: Trial) -> float:
+        return float(sum(trial.suggest_categorical(f"x{i}", [False, True]) for i in range(15)))
+
+    study = optuna.create_study(sampler=sampler(n_startup_trials=20, settings={"samples": 3, "burn_in": 20}))
+    study.optimize(cost, n_trials=30)
+    study.enqueue_trial({"x0": True})
+    study.optimize(cost, n_trials=1)
+    assert study.trials[-1].params["x0"]
+    assert study.trials[-1].value is not None
+    assert study.trials[-1].value <= 3.0
+
+
+@pytest.mark.parametrize("wrong", ["fast", None, [1]])
+def test_an_enqueued_value_that_cannot_be_fails_its_own_trial_alone(wrong: Any) -> None:
+    def cost(trial: Trial) -> float:
+        return trial.suggest_int("i", 0, 5) + trial.suggest_float("x", 0, 1)
+
+    study = run(cost, 3, n_startup_trials=2)
+    study.enqueue_trial({"i": 2})
+    study.enqueue_trial({"i": 2, "x": wrong})
+    study.optimize(cost, n_trials=1)
+    with pytest.raises((ValueError, TypeError)):
+        study.optimize(cost, n_trials=1)
+    study.optimize(cost, n_trials=1)
+    assert [t.state.name for t in study.trials[3:]] == ["COMPLETE", "FAIL", "COMPLETE"]
+
+
+@pytest.mark.parametrize("argument", ["independent_sampler", "constraints_func"])
+def test_arguments_of_the_wrong_kind_are_refused_at_once(argument: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{argument}: expected an? [^\n]*, got 'tpe'"):
+        CarboSampler(**dict[str, Any]({argument: "tpe"}))
 
 
 def test_a_name_that_no_parameter_has_is_warned_of_once(logged: list[str]) -> None:

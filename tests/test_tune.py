@@ -82,6 +82,18 @@ def test_the_model_is_asked_and_finds_the_best_of_a_small_space(tmp_path: Path) 
     assert min(values[6:]) < min(values[:6])
 
 
+@pytest.mark.parametrize(
+    ("limit", "setting", "initial"),
+    [("budget = 18", "", 6), ("budget = 2", "", 1), ("budget = 600", "", 20), ("deadline = '1h'", "", 20),
+     ("budget = 18", "initial = 9", 9)],
+)  # fmt: skip
+def test_at_most_a_third_of_a_budget_is_spent_at_random(limit: str, setting: str, initial: int, tmp_path: Path) -> None:
+    path = write(tmp_path, VALUE, limit)
+    path.write_text(path.read_text().replace("initial = 1000000", setting))
+    with contextlib.closing(open_session(load(path))) as session:
+        assert session.sampler._settings.initial == initial
+
+
 def test_failures_count_are_told_with_their_reason_and_not_repeated(tmp_path: Path) -> None:
     script = (
         LOG + 'if [ "$2" = x ]; then echo broken >&2; exit 4; fi\nif [ "$2" = y ]; then echo none; else echo 1; fi\n'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from carbo.graph import Floats
-from carbo.values import Scale, Tail, standardise
+from carbo.values import LARGEST, Scale, Tail, standardise
 
 MULTIPLES = (None, 2.0, 0.5)
 FINITE = st.floats(-1e300, 1e300, allow_subnormal=False)
@@ -36,9 +36,9 @@ def test_any_finite_values_become_standard_ones_in_the_same_order(multiple: floa
     assert np.all(np.diff(y[order]) >= -1e-12)
     np.testing.assert_allclose(y.mean(), 0.0, atol=1e-7)
     assert math.isclose(y.std(), 1.0, rel_tol=1e-6) or np.ptp(v) <= 1e-12 * np.max(np.abs(v))
-    largest = np.max(np.abs(v))
-    np.testing.assert_allclose(scale.value(y) * scale.size, v, atol=1e-9 * largest, rtol=1e-9)
-    np.testing.assert_allclose(told(y, scale), v, atol=1e-9 * largest, rtol=1e-9)
+    seen = np.minimum(v, LARGEST * min(scale.size, 1e270))
+    np.testing.assert_allclose(scale.value(y) * scale.size, seen, atol=1e-9 * scale.size, rtol=1e-9)
+    np.testing.assert_allclose(told(y, scale), seen, atol=1e-9 * scale.size, rtol=1e-9)
 
 
 @pytest.mark.parametrize("multiple", MULTIPLES)
@@ -70,6 +70,39 @@ def test_a_heap_of_nearly_equal_good_values_stays_a_heap() -> None:
     v = np.append(np.linspace(0.5, 0.51, 60), np.linspace(1, 9, 40))
     y, _ = standardise(v, 0.5)
     assert np.ptp(y[:60]) < 0.02
+
+
+@pytest.mark.parametrize("multiple", MULTIPLES)
+@pytest.mark.parametrize("penalty", [1e5, 1e20, 1e300])
+def test_values_beyond_a_gap_leave_the_others_apart(multiple: float | None, penalty: float) -> None:
+    """Of 30 values from 0 to 9 and 20 penalties: the 30 would be one and the same beside these."""
+    v = np.append(np.linspace(0, 9, 30), np.full(20, penalty))
+    y, _ = standardise(v, multiple)
+    assert y[29] - y[0] > 0.01 * np.ptp(y)
+    assert stats.linregress(v[:15], y[:15]).rvalue == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([0, 1, 2, 3, 4, 5, 2_000, 5_000], id="no gap of 1000 times"),
+        pytest.param([0, 1, 1e9, 2e9, 3e9, 4e9], id="two before it"),
+        pytest.param([0, 1, 2, *np.linspace(1e9, 2e9, 7)], id="less than a third before it"),
+        pytest.param([0, 0, 0, 0, 0, 1e9, 2e9], id="all the same before it"),
+        pytest.param([-1e9, 0, 1, 2, 3, 4, 5], id="a gap after the best"),
+    ],
+)
+def test_values_without_a_gap_are_only_standardised(values: list[float]) -> None:
+    v = np.array(values, dtype=np.float64)
+    np.testing.assert_allclose(standardise(v)[0], stats.zscore(v), atol=1e-9)
+
+
+def test_small_differences_of_large_values_are_seen() -> None:
+    """Numbers about 1e9 are 1.2e-7 apart."""
+    steps = (np.arange(9) % 4).astype(np.float64)
+    y, scale = standardise(1e9 + 2e-6 * steps)
+    np.testing.assert_allclose(y, stats.zscore(steps), atol=0.2)
+    assert scale.size * scale.unit < 1e-5
 
 
 @pytest.mark.parametrize("tail", [None, Tail(0.3, 0.4, 1e9)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,14 @@ def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate:
     return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
 
 
+def begun(chosen: Settings, given: Settings | Mapping[str, Any] | None, budget: int | None) -> Settings:
+    """The settings with at most a third of the budget drawn at random at first, unless it was said how much."""
+    said = isinstance(given, Settings) or (given is not None and "initial" in given)
+    if said or budget is None:
+        return chosen
+    return chosen.changed({"initial": max(1, min(chosen.initial, budget // 3))})
+
+
 def generator(seed: int | None) -> np.random.Generator:
     """The random generator of a seed; None seeds it from the machine."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0):
@@ -39,10 +48,10 @@ def as_value(value: Any) -> float:
         return math.nan
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(()).item()
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real):
         raise DataError(
-            f"value: expected a number, or None for a failed evaluation, got {value!r}, a {type(value).__name__}; "
-            "convert it with float()"
+            f"value: expected a number, or None for a failed evaluation, got {reprlib.repr(value)}, "
+            f"a {type(value).__name__}; make one number of it"
         )
     try:
         number = float(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from carbo.errors import DataError, SpaceExhausted
-from carbo.inputs import resolve
+from carbo.inputs import begun, resolve
 from carbo.settings import Settings
 from carbo.space import Params, Space
 
@@ -51,10 +51,11 @@ def minimize(  # noqa: PLR0913
         raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}; 100 is a good start")
     if not callable(fun):
         raise DataError(f"fun: expected a function of a dict of parameters, got {fun!r}")
-    chosen = resolve(preset, settings, replicate)
-    if settings is None or (isinstance(settings, Mapping) and "initial" not in settings):
-        chosen = chosen.changed({"initial": max(1, min(chosen.initial, int(budget) // 3))})
+    chosen = begun(resolve(preset, settings, replicate), settings, int(budget))
+    _check_catch(catch)
     optimizer = _optimizer(space, seed, chosen, initial)
+    if not isinstance(known, Iterable):
+        raise DataError(f"known: expected a list of (params, value) pairs, got {known!r}")
     for pair in known:
         if not isinstance(pair, Sequence) or len(pair) != 2:
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
@@ -67,7 +68,7 @@ def minimize(  # noqa: PLR0913
             try:
                 params = optimizer.ask()
             except SpaceExhausted:
-                message = "every permitted point has been evaluated"
+                message = space.used_up
                 break
             optimizer.tell(params, _evaluate(fun, params, catch))
             if any(_stops(one, progress) for one in callbacks):
@@ -93,6 +94,12 @@ def _listed(callbacks: Any) -> list[Callback]:
     if not all(callable(one) for one in each):
         raise DataError(f"callback: expected a function of the result so far, or a list of them, got {callbacks!r}")
     return each
+
+
+def _check_catch(catch: Any) -> None:
+    each = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(one, type) and issubclass(one, BaseException) for one in each):
+        raise DataError(f"catch: expected an exception such as TimeoutError, or a tuple of them, got {catch!r}")
 
 
 def _evaluate(fun: Callable[[Params], Any], params: Params, catch: Any) -> Any:

@@ -19,15 +19,16 @@ from numpy.typing import ArrayLike
 from carbo import ensemble as ens
 from carbo.beliefs import Beliefs, Failures, Told, View
 from carbo.doubt import CYCLE, RATE, Turn, expected, last_improvement
-from carbo.errors import DataError, SpaceExhausted, StateError
+from carbo.errors import DataError, SpaceError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.inputs import as_value, generator, listed, resolve
+from carbo.pinned import Pinned
 from carbo.rows import row_key, row_keys
 from carbo.saving import generator_from, generator_state, restore, rows_from, saved
 from carbo.settings import Settings
 from carbo.space import Params, Space
-from carbo.suggest import Question, propose, unseen
+from carbo.suggest import Question, exhausted, propose, unseen
 from carbo.threads import limited
 
 STATE_VERSION = 5
@@ -126,26 +127,37 @@ class Optimizer:
             raise DataError(f"ask(n): expected a whole number >= 1, got {n!r}; ask() without n gives a single point")
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
-    def _suggest(self, n: int) -> list[Ints]:
+    def _ask_within(self, positions: Mapping[int, int]) -> Ints:
+        """The next row among those with these positions by column; initial points aside. It is pending then.
+
+        Raises SpaceExhausted when none is left.
+        """
+        try:
+            space = Pinned(self.space, positions)
+        except SpaceError:
+            raise exhausted(self.space) from None
+        return self._suggest(1, space)[0]
+
+    def _suggest(self, n: int, within: Space | None = None) -> list[Ints]:
         pending, queue, repeated = dict(self._pending), list(self._queue), self._repeated
         try:
             with limited(len(self._rows), self.settings.threads):
-                return self._suggest_rows(n)
+                return self._suggest_rows(n, within or self.space)
         except BaseException:
             self._pending, self._queue, self._repeated = pending, queue, repeated
             raise
 
-    def _suggest_rows(self, n: int) -> list[Ints]:
+    def _suggest_rows(self, n: int, space: Space) -> list[Ints]:
         rows: list[Ints] = []
         asker: _Asker | None = None
         for _ in range(n):
             try:
-                if (queued := self._next_queued()) is not None:
+                if space is self.space and (queued := self._next_queued()) is not None:
                     row = queued
                 elif len(self._rows) + len(self._pending) < self.settings.initial or not self._succeeded.any():
-                    row = self._permitted(partial(unseen, self._rng, self.space))
+                    row = self._permitted(partial(unseen, self._rng, space))
                 else:
-                    asker = asker or self._asker()
+                    asker = asker or self._asker(space)
                     row = self._permitted(asker.next)
             except SpaceExhausted:
                 if not rows:
@@ -236,11 +248,11 @@ class Optimizer:
         told = zip(self._rows, self._succeeded, strict=True)
         return {row_key(row) for row, ok in told if not (ok and again)} | self._pending.keys()
 
-    def _asker(self) -> _Asker:
-        """Advances the chains by one draw and returns what can name rows, any number of them."""
+    def _asker(self, space: Space | None = None) -> _Asker:
+        """Advances the chains by one draw and returns what can name rows (of a space within), any number of them."""
         told = self._told
         model, view = self._beliefs.advance(self._rng, told)
-        return _Asker(self, model, view, self._beliefs.failures(self._rng, told))
+        return _Asker(self, space or self.space, model, view, self._beliefs.failures(self._rng, told))
 
     def _look(self) -> tuple[ens.Ensemble, View]:
         """The model as it stands, without moving the chain or the generator."""
@@ -353,10 +365,13 @@ class Optimizer:
 class _Asker:
     """Names rows one after another, each given fantasies at all that are pending."""
 
-    def __init__(self, owner: Optimizer, model: ens.Ensemble, view: View, failures: Failures | None) -> None:
-        self._owner, self._plain, self._view = owner, model, view
+    def __init__(
+        self, owner: Optimizer, space: Space, model: ens.Ensemble, view: View, failures: Failures | None
+    ) -> None:
+        self._owner, self._space, self._plain, self._view = owner, space, model, view
         best = int(np.argmin(view.data.y))
-        self._incumbent, self._vain = view.data.X[best], len(owner) - 1 - int(np.flatnonzero(owner._succeeded)[best])
+        self._incumbent = space.held(view.data.X[best])
+        self._vain = len(owner) - 1 - int(np.flatnonzero(owner._succeeded)[best])
         self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
 
     def next(self, excluded: set[bytes]) -> Ints:
@@ -368,7 +383,8 @@ class _Asker:
         model = self._plain
         if owner._pending:
             model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        return Question(owner.space, owner.settings, model, excluded, self._incumbent, self._penalty, self._turn())
+        turn = self._turn() if self._space is owner.space else None
+        return Question(self._space, owner.settings, model, excluded, self._incumbent, self._penalty, turn)
 
     def _turn(self) -> Turn | None:
         """What is to be suggested in place of the row of largest acquisition.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
 from optuna.study import Study
 
 from carbo.errors import SettingsError, SpaceError
@@ -45,6 +46,19 @@ def checked_constraint(constraint: Any, space: Any) -> Constraint | None:
     if inside is not None and constraint is not None:
         raise SpaceError("constraint: expected one, got the space's and another; leave one out")
     return constraint if inside is None else inside
+
+
+def checked_function(function: Any) -> Any:
+    if function is not None and not callable(function):
+        raise SettingsError(f"constraints_func: expected a function of a trial that returns numbers, got {function!r}")
+    return function
+
+
+def checked_sampler(sampler: Any) -> BaseSampler | None:
+    if sampler is not None and not isinstance(sampler, BaseSampler):
+        raise SettingsError(f"independent_sampler: expected an Optuna sampler, got {sampler!r}; "
+                            "for example optuna.samplers.RandomSampler()")  # fmt: skip
+    return sampler
 
 
 def checked_wishes(points: Any, ordinal: Any, graphs: Any, space: Any) -> Wishes:

@@ -50,6 +50,12 @@ class Engine:
         self._optimizer.replace_data(rows, values, np.array(awaited, dtype=np.intp))
         self.numbers = [v.trial.number for v, value in zip(used, values, strict=True) if not math.isnan(value)]
 
+    def suggest_around(self, seed: Sequence[int], given: Mapping[str, Any]) -> Ints:
+        """The next row with the nearest levels of the given parameters. Raises SpaceExhausted when none is left."""
+        places = {i: each.position(given[name]) for i, (name, each) in enumerate(self.columns.items()) if name in given}
+        self._optimizer.reseed(seed)
+        return self._optimizer._ask_within({i: position for i, position in places.items() if position is not None})
+
     def suggest(self, seed: Sequence[int]) -> Ints:
         """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
         self._optimizer.reseed(seed)

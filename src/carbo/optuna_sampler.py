@@ -33,6 +33,8 @@ from carbo.inputs import generator, resolve
 from carbo.optimizer import Optimizer
 from carbo.optuna_arguments import (
     checked_constraint,
+    checked_function,
+    checked_sampler,
     checked_space,
     checked_wishes,
     constraint_values,
@@ -105,9 +107,9 @@ class CarboSampler(BaseSampler):
         self._settings = started(resolve(preset, settings, replicate), n_startup_trials)
         generator(seed)  # checks it
         self._entropy = secrets.randbits(128) if seed is None else int(seed)
-        self._independent = independent_sampler
+        self._independent = checked_sampler(independent_sampler)
         self._warn_independent = warn_independent_sampling
-        self._constraints_func = constraints_func
+        self._constraints_func = checked_function(constraints_func)
         self._warned: set[str] = set()
         self._exhausted = False
         self._memory = Memory()
@@ -191,9 +193,9 @@ class CarboSampler(BaseSampler):
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
                 # where rows need not differ, or cannot, whatever is claimed is kept
-                seed, contested = [self._entropy, trial.number, attempt], engine.exclusive and not fixed
+                seed, contested = [self._entropy, trial.number, attempt], engine.exclusive
                 try:
-                    row = engine.overridden(engine.suggest(seed), fixed)
+                    row, contested = self._next_row(engine, seed, fixed, contested)
                 except SpaceExhausted:
                     if not self._everything_known():
                         return {}
@@ -232,7 +234,9 @@ class CarboSampler(BaseSampler):
         if "fixed_params" not in trial.system_attrs and not self._permits(trial.params):
             self._warn_once("constraint", (
                 f"Trial {trial.number} breaks the constraint, because some of its parameters were sampled "
-                "independently. Pass search_space= so that all are known from the first trial on."
+                + ("by another sampler. Enqueue what is to be fixed instead: the rest is suggested around it."
+                   if self._given is not None else
+                   "independently. Pass search_space= so that all are known from the first trial on.")
             ))  # fmt: skip
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
@@ -247,6 +251,20 @@ class CarboSampler(BaseSampler):
         others = [t for t in trials if trial is None or t.number != trial.number]
         self._memory.read(others)
         return others
+
+    def _next_row(
+        self, engine: Engine, seed: Sequence[int], fixed: Mapping[str, Any], contested: bool
+    ) -> tuple[Ints, bool]:
+        """A row with the parameters that are fixed, and whether it must be no other trial's, if that can be.
+
+        Raises SpaceExhausted when nothing is left, whatever is fixed.
+        """
+        if fixed:
+            try:
+                return engine.suggest_around(seed, fixed), contested
+            except SpaceExhausted:
+                return engine.overridden(engine.suggest(seed), fixed), False
+        return engine.suggest(seed), contested
 
     def _engine_for(self, search_space: Mapping[str, BaseDistribution]) -> Engine:
         """The engine of this space; a new one where the space, or whether it is everything, has changed."""
@@ -288,8 +306,8 @@ class CarboSampler(BaseSampler):
         if self._settings.replicate:
             return
         self._warn_once("exhausted", (
-            f"Every permitted one of the {engine.space.cardinality} combinations has been evaluated or is under way: "
-            f"the study stops, and trial {trial.number} repeats a point. replicate=True goes on with repeats."
+            f"Of {engine.space.cardinality} combinations {engine.space.used_up} or is under way: the study stops, "
+            f"and trial {trial.number} repeats a point. replicate=True goes on with repeats."
         ))  # fmt: skip
         with contextlib.suppress(RuntimeError):  # outside study.optimize there is nothing to stop
             study.stop()

@@ -50,8 +50,11 @@ class Ruler(NamedTuple):
     marks: Sequence[float]
 
     def nearest(self, value: Any) -> int | None:
-        """The position of the nearest level; None outside the range."""
-        number = float(value)
+        """The position of the nearest level; None outside the range, or for what is no number."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):  # as it may stand in a trial that was enqueued
+            return None
         if not self.low <= number <= self.high:
             return None
         place = math.log(number) if self.log else number

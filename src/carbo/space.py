@@ -86,6 +86,13 @@ class Space:
         """Number of combinations, the constraint left aside; an exact int of any size."""
         return math.prod(self.sizes.tolist())
 
+    @property
+    def used_up(self) -> str:
+        """What may be said when no permitted point is found that has not been evaluated."""
+        if self.constraint is None or self.cardinality <= ENUMERABLE:
+            return "every permitted point has been evaluated"
+        return "no permitted point was found that has not been evaluated"
+
     def __repr__(self) -> str:
         inside = listing([f"{name!r}: {variable!r}" for name, variable in self.variables.items()])
         return f"Space({{{inside}}}{'' if self.constraint is None else ', constraint=...'})"
@@ -102,7 +109,7 @@ class Space:
         """The row (d,) of `params`. SpaceError on missing or unknown names, and on values that are no choice."""
         if not isinstance(params, Mapping):
             raise SpaceError(f"params: expected a dict of names and values, got {reprlib.repr(params)}; "
-                             "one dict a point, or encode_many for several")  # fmt: skip
+                             'one dict a point, such as {"name": choice}')  # fmt: skip
         if params.keys() != self.variables.keys():
             self._refuse_names(params)
         row = [variable.position(params[name]) for name, variable in self.variables.items()]
@@ -115,6 +122,8 @@ class Space:
 
     def encode_many(self, params: Iterable[Mapping[str, Any]]) -> Ints:
         """The rows (n, d) of n params."""
+        if not isinstance(params, Iterable):
+            raise SpaceError(f"params: expected a dict of names and values, or a list of them, got {params!r}")
         return np.array([self.encode(p) for p in params], dtype=np.intp).reshape(-1, self.dim)
 
     def decode(self, row: ArrayLike) -> Params:
@@ -187,8 +196,8 @@ class Space:
             return np.zeros(self.dim, dtype=np.intp)
         listable = self.cardinality <= ENUMERABLE
         tried = f"all {self.cardinality} combinations" if listable else f"all of {PROBES} rows tried"
-        for rows in [_combinations(self.sizes)] if listable else _probes(self.sizes):
-            for values in rows.tolist():
+        for rows in [self._every_row()] if listable else _probes(self.sizes):
+            for values in self.held(rows).tolist():
                 if self._permits(values):
                     return np.array(values, dtype=np.intp)
         raise SpaceError(f"constraint: expected it to permit something, got False for {tried}; check that it "
@@ -217,7 +226,11 @@ class Space:
         return np.concatenate(found)[:n]
 
     def _any_rows(self, rng: np.random.Generator, n: int) -> Ints:
-        return rng.integers(0, self.sizes, size=(n, self.dim), dtype=np.intp)
+        return self.held(rng.integers(0, self.sizes, size=(n, self.dim), dtype=np.intp))
+
+    def held(self, rows: Ints) -> Ints:
+        """Rows (..., d) with the variables that stand still where they stand; of a whole space none does."""
+        return rows
 
     def _rare_rows(self, rng: np.random.Generator, n: int) -> Ints:
         if self.cardinality <= ENUMERABLE:
@@ -250,8 +263,11 @@ class Space:
         if self.cardinality > limit:
             raise SpaceError(f"space: expected at most {limit} combinations to list, got about "
                              f"10^{math.log10(self.cardinality):.1f}; draw random_rows, or raise limit")  # fmt: skip
-        rows = _combinations(self.sizes)
+        rows = self._every_row()
         return rows if self.constraint is None else rows[self._permitted(rows)]
+
+    def _every_row(self) -> Ints:
+        return combinations(self.sizes)
 
     # ---- neighbours
 
@@ -347,7 +363,7 @@ def _checked_variables(variables: Any) -> dict[str, Variable]:
     return dict(variables)
 
 
-def _combinations(sizes: Ints) -> Ints:
+def combinations(sizes: Ints) -> Ints:
     """(prod sizes, d) every row, the last variable changing fastest."""
     stride = np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.intp)
     return np.asarray(np.arange(math.prod(sizes.tolist()), dtype=np.intp)[:, None] // stride % sizes)

@@ -6,6 +6,7 @@ posterior samples -> Ensemble -> acquisition -> starts -> local search -> row
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ EVALUATED = 32
 """Best evaluated rows among which the knowledge gradient seeks the optimum."""
 LIKELY = float(np.log(0.5))
 """Least log probability of success of a row that is suggested in its turn, whatever the acquisition is elsewhere."""
+WITHIN_TWO = 100_000
+"""Rows looked at where random ones that are permitted have all been evaluated."""
 VALLEYS, AROUND = 20, 1_200
 """Random starts on the way down to where the mean is low; how many neighbours they may have in all before there are
 fewer of them, down to a fifth.
@@ -232,7 +235,7 @@ def starts(rng: np.random.Generator, question: Question, objective: acq.Pointwis
 def recombined(rng: np.random.Generator, space: Space, count: int) -> Recombined:
     """At least `count` uniform random rows (the constraint is checked later, on the promising ones alone)."""
     blocks = -(-count // HALVES**2)
-    left, right = (rng.integers(0, space.sizes, size=(blocks, HALVES, space.dim)) for _ in range(2))
+    left, right = (space.held(rng.integers(0, space.sizes, size=(blocks, HALVES, space.dim))) for _ in range(2))
     cut = rng.permuted(np.tile(np.arange(space.dim) < space.dim // 2, (blocks, 1)), axis=1)
     return Recombined(left, right, cut)
 
@@ -269,7 +272,28 @@ def unseen(rng: np.random.Generator, space: Space, excluded: Set[bytes]) -> Ints
         fresh = [row for row, key in zip(rows, row_keys(rows), strict=True) if key not in excluded]
         if fresh:
             return np.asarray(fresh[int(rng.integers(len(fresh)))])
+    elif space.constraint is not None and (row := _within_two(space, rows, excluded)) is not None:
+        return row
     raise exhausted(space)
+
+
+def _within_two(space: Space, rows: Ints, excluded: Set[bytes]) -> Ints | None:
+    """The first feasible row, not excluded, within two changes of one of the rows, of WITHIN_TWO looked at; or None.
+
+    Where a constraint permits few of very many combinations, random rows may miss the last ones.
+    """
+    barred, left = RowSet(excluded, space.sizes), WITHIN_TWO
+    for centre in np.unique(rows, axis=0):
+        _, column, value = space.moves(centre[None])
+        for block in chain([space.neighbours(centre)], doubles(centre, column, value, np.zeros(len(column)))):
+            if left <= 0:
+                return None
+            fresh = block[~barred.contains(block)]
+            found = fresh[space.feasible(fresh)]
+            if len(found):
+                return np.asarray(found[0])
+            left -= len(block)
+    return None
 
 
 def _spread(rng: np.random.Generator, question: Question) -> Ints:

@@ -10,6 +10,10 @@ times worse than the others, and how much worse says little about where the best
 half of the values as they are, so that an improvement counts by its size, and takes the logarithm of the worse half,
 in units of s, a multiple of the mean distance from the median: a heap of nearly equal good values does not shrink it to
 nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`evidence`).
+
+Some are worse by orders of magnitude: whoever returns 1e20 for what does not work means that it does not work. Beside
+such values all others would be one and the same. Where there is a gap that wide, the values beyond it count by their
+logarithm whatever the data say: m is the largest on this side then, and s its distance from the best.
 """
 
 from __future__ import annotations
@@ -21,8 +25,16 @@ import numpy as np
 
 from carbo.graph import Floats
 
+ROUNDING = 1e-15
+"""Values that spread no more than this, in units of `size`, are held to be the same."""
 BEYOND = 1.0
 """Predictions exceed the worst value seen at most e to this power times: exponentiated normal tails have no measure."""
+GAP, NEAR = 1_000.0, 3
+"""Values are beyond a gap if they are so many times as far from the best as any on this side of it, where at least NEAR
+of them are, and a third of all.
+"""
+LARGEST = 1e30
+"""What values beyond a gap are taken for at most, in units of `size`: all larger ones say the same."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 """Of the Gauss-Hermite rule for a standard normal variable; the weights sum to sqrt(2 pi)."""
 
@@ -57,7 +69,7 @@ class Scale(NamedTuple):
 
     def seen(self, values: Floats) -> tuple[Floats, Floats]:
         """y of values as told, and log dy/dv of each, v in units of `size`."""
-        v = values / self.size
+        v = _in_units(values, self.size)
         t = v if self.tail is None else self.tail.warped(v)
         steep = np.zeros_like(v) if self.tail is None else np.log1p(np.maximum(v - self.tail.m, 0.0) / self.tail.s)
         return (t - self.centre) / self.unit, -steep - math.log(self.unit)
@@ -83,21 +95,46 @@ class Scale(NamedTuple):
 
 
 def standardise(values: Floats, multiple: float | None = None) -> tuple[Floats, Scale]:
-    """y and the way back, for values of any size; constant values become zeros. multiple None: no warp."""
-    size = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    v = values / size  # squares of 1e300 would overflow
-    tail = None if multiple is None else _fitted(v, multiple)
+    """y and the way back, for values of any size; constant values become zeros.
+
+    multiple None: no warp, but for values beyond a gap.
+    """
+    top = _before_gap(values)
+    near = values if top is None else values[values <= top]
+    size = float(np.max(np.abs(near), initial=0.0)) or 1.0
+    v = _in_units(values, size)  # squares of 1e300 would overflow
+    tail = _fitted(v, multiple, None if top is None else top / size)
     t = v if tail is None else tail.warped(v)
     centre, unit = float(np.mean(t)), float(np.std(t))
-    if unit <= 1e-14:
+    if unit <= ROUNDING:
         unit = 1.0
     scale = Scale(size, centre, unit, tail)
     y, log_slope = scale.seen(values)
     return y, scale._replace(log_slope=float(log_slope.sum()))
 
 
-def _fitted(v: Floats, multiple: float) -> Tail | None:
-    """None where the values do not differ."""
-    m = float(np.median(v))
-    s = multiple * float(np.mean(np.abs(v - m)))
-    return Tail(m, s, float(np.max(v))) if s > 1e-14 else None
+def _in_units(values: Floats, size: float) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(values / size, LARGEST))
+
+
+def _before_gap(values: Floats) -> float | None:
+    """The largest value on this side of the first gap; None where there is none."""
+    ordered = np.sort(values)
+    first = max(NEAR, -(-len(ordered) // 3)) - 1
+    with np.errstate(over="ignore"):
+        distance = ordered[first:] - ordered[:1]
+        wide = (distance[:-1] > 0) & (distance[1:] / GAP > distance[:-1])
+    return float(ordered[first + int(np.argmax(wide))]) if wide.any() else None
+
+
+def _fitted(v: Floats, multiple: float | None, top: float | None) -> Tail | None:
+    """The warp; None where there is none to be, or where the values do not differ."""
+    worst = float(np.max(v, initial=0.0))
+    if multiple is not None:
+        near = v if top is None else np.minimum(v, top)
+        m = float(np.median(near))
+        s = multiple * float(np.mean(np.abs(near - m)))
+        if s > ROUNDING:
+            return Tail(m, s, worst)
+    return None if top is None else Tail(top, top - float(np.min(v)), worst)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from carbo.inputs import begun, resolve
 from carbo.tune.agreement import DESCRIPTION, changes, description, disagreement
 from carbo.tune.errors import StudyError
 from carbo.tune.patience import when_ready
@@ -49,7 +50,8 @@ def open_session(file: StudyFile, extend: bool = False) -> Session:
     from carbo.tune.signing import SigningSampler
 
     plan = file.plan
-    sampler = SigningSampler(search_space=file.space, preset=plan.preset, settings=dict(plan.settings), seed=plan.seed)
+    settings = begun(resolve(plan.preset, plan.settings), plan.settings, plan.budget)
+    sampler = SigningSampler(search_space=file.space, settings=settings, seed=plan.seed)
     return when_ready(lambda: _open(file, sampler, extend))
 
 
