@@ -400,7 +400,7 @@ def test_a_state_saved_before_there_was_doubt_goes_on_without_it() -> None:
     assert Optimizer.from_state(BITS, at_the_floor(7.0).state()).settings.doubt == 7.0
 
 
-@pytest.mark.parametrize("wrong", [-1.0, float("nan"), True, "much", None])
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), True, "much", None])
 def test_a_doubt_that_is_none_is_refused(wrong: Any) -> None:
     with pytest.raises(SettingsError, match=r"setting 'doubt': expected a number >= 0"):
         Settings(doubt=wrong)

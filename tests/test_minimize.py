@@ -328,6 +328,13 @@ def test_initial_points_are_random_ones() -> None:
     assert one.x_iters == other.x_iters
 
 
+def test_a_known_point_that_the_constraint_forbids_is_refused() -> None:
+    space = binary(6, constraint=lambda p: not p["x0"])
+    forbidden = dict.fromkeys(space.names, True)
+    with pytest.raises(carbo.DataError, match="known: expected points that the constraint permits, .*; leave it out"):
+        minimize(hamming, space, 12, known=[(forbidden, -5.0)])
+
+
 def test_known_data_that_are_no_list_are_refused() -> None:
     with pytest.raises(carbo.DataError, match="known: expected a list of"):
         minimize(hamming, binary(6), 12, known=5)  # type: ignore[arg-type]

@@ -146,7 +146,7 @@ def test_counts_are_whole_numbers_of_at_least_this(name: str, least: int) -> Non
 @pytest.mark.parametrize("name", ["slice_width", "kappa"])
 def test_widths_are_numbers_above_zero(name: str) -> None:
     assert getattr(Settings.from_dict({name: 1}), name) == 1
-    for wrong in (0, -1.0, math.nan, "1", None, True, 1j):
+    for wrong in (0, -1.0, math.nan, math.inf, "1", None, True, 1j):
         with pytest.raises(carbo.SettingsError) as refused:
             Settings.from_dict({name: wrong})
         for part in (f"setting {name!r}", "expected a number > 0", f"got {wrong!r}"):

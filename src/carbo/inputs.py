@@ -63,7 +63,7 @@ def as_value(value: Any) -> float:
 def listed(what: str, given: Any) -> list[Any]:
     """A list of points or values for `tell`."""
     try:
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping | str):
             raise TypeError
         return list(given)
     except TypeError:

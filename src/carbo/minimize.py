@@ -54,12 +54,7 @@ def minimize(  # noqa: PLR0913
     chosen = begun(resolve(preset, settings, replicate), settings, int(budget))
     _check_catch(catch)
     optimizer = _optimizer(space, seed, chosen, initial)
-    if not isinstance(known, Iterable):
-        raise DataError(f"known: expected a list of (params, value) pairs, got {known!r}")
-    for pair in known:
-        if not isinstance(pair, Sequence) or len(pair) != 2:
-            raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
-        optimizer.tell(*pair)
+    _tell_known(optimizer, known)
     callbacks = [callback] if callable(callback) else _listed(() if callback is None else callback)
     progress = _Progress(optimizer)
     message, success = f"the budget of {budget} evaluations is used up", True
@@ -87,6 +82,17 @@ def _optimizer(
     if isinstance(initial, int | np.integer):
         return Optimizer(space, seed=seed, settings=settings.changed({"initial": initial}))
     return Optimizer(space, seed=seed, settings=settings, initial=() if initial is None else initial)
+
+
+def _tell_known(optimizer: Optimizer, known: Any) -> None:
+    if not isinstance(known, Iterable):
+        raise DataError(f"known: expected a list of (params, value) pairs, got {known!r}")
+    for pair in known:
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
+        optimizer.tell(*pair)
+        if not optimizer.space.feasible(optimizer._rows[-1][None])[0]:
+            raise DataError(f"known: expected points that the constraint permits, got {pair[0]}; leave it out")
 
 
 def _listed(callbacks: Any) -> list[Callback]:

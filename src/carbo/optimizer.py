@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from carbo import ensemble as ens
 from carbo.beliefs import Beliefs, Failures, Told, View
 from carbo.doubt import CYCLE, RATE, Turn, expected, last_improvement
-from carbo.errors import DataError, SpaceError, SpaceExhausted, StateError
+from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.inputs import as_value, generator, listed, resolve
@@ -355,6 +355,8 @@ class Optimizer:
             restored._queue = rows_from(space, state["queue"])
             restored._repeated = bool(state["repeated"])
             restore(restored._beliefs, state)
+        except SettingsError as error:
+            raise StateError(f"state: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
                 f"state: expected what Optimizer.state() returns, got something damaged ({error})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -131,9 +132,9 @@ class Settings:
                 raise SettingsError(f"setting {key!r}: expected True or False, got {getattr(self, key)!r}")
         for key in ("slice_width", "kappa"):
             value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise SettingsError(f"setting {key!r}: expected a number > 0, got {value!r}")
-        if isinstance(self.doubt, bool) or not isinstance(self.doubt, int | float) or not self.doubt >= 0:
+        if isinstance(self.doubt, bool) or not isinstance(self.doubt, int | float) or not 0 <= self.doubt < math.inf:
             raise SettingsError(f"setting 'doubt': expected a number >= 0, got {self.doubt!r}")
         if self.highest_order > HIGHEST:
             raise SettingsError(
