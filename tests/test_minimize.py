@@ -331,7 +331,7 @@ def test_initial_points_are_random_ones() -> None:
 def test_a_known_point_that_the_constraint_forbids_is_refused() -> None:
     space = binary(6, constraint=lambda p: not p["x0"])
     forbidden = dict.fromkeys(space.names, True)
-    with pytest.raises(carbo.DataError, match="known: expected points that the constraint permits, .*; leave it out"):
+    with pytest.raises(carbo.DataError, match=r"known: expected points that the constraint permits, .*; leave it out"):
         minimize(hamming, space, 12, known=[(forbidden, -5.0)])
 
 
