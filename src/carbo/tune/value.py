@@ -17,8 +17,10 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 """A number that does not begin inside a word ("p99" has none) and its unit, if any, left out ("3.5s" is 3.5)."""
-GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-"""1,234: one number to some, two to others."""
+UNCLEAR = re.compile(
+    r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+,\d+(?![\d.,])|\d+(?:_\d+)+|0[xob][\da-f]+)", re.IGNORECASE
+)
+"""1,234 and 1,5: one number to some, two to others. 1_000 and 0x1F: numbers of a programmer."""
 SHOWN = 60
 
 
@@ -27,11 +29,11 @@ def last_number(text: str) -> float:
     found = _last(NUMBER, text)
     if found is None:
         raise EvaluationFailed(f"expected a number in the output, got {_end(text)}")
-    for grouped in GROUPED.finditer(text, text.rfind("\n", 0, found.start()) + 1):
-        if grouped.start() <= found.start() < grouped.end():
+    for unclear in UNCLEAR.finditer(text, text.rfind("\n", 0, found.start()) + 1):
+        if unclear.start() <= found.start() < unclear.end():
             raise EvaluationFailed(
-                f"expected a plain number, got {grouped.group()!r}, which may be one number or several; "
-                "print it without commas or read it with a regex"
+                f"expected a plain number, got {unclear.group()!r}, which may be read in several ways; "
+                "print it in decimal digits with a point, or read it with a regex"
             )
     return float(found.group())
 
