@@ -338,6 +338,8 @@ def test_a_known_point_that_the_constraint_forbids_is_refused() -> None:
 def test_known_data_that_are_no_list_are_refused() -> None:
     with pytest.raises(carbo.DataError, match="known: expected a list of"):
         minimize(hamming, binary(6), 12, known=5)  # type: ignore[arg-type]
+    with pytest.raises(carbo.DataError, match=r"known: expected \(params, value\) pairs"):
+        minimize(hamming, binary(6), 12, known=[([], [])])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("initial", [0, -2, True])

@@ -1181,12 +1181,28 @@ def test_a_huge_value_for_what_does_not_work_hides_nothing(penalty: float) -> No
     assert sum(found(seed) for seed in range(3)) >= 2
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_last_of_few_permitted_points_are_found(seed: int) -> None:
-    """Exactly 2 of 24: 276 of 16,777,216 combinations, more than may be listed."""
+def test_the_last_of_few_permitted_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly 2 of 24: 276 of 16,777,216 combinations, more than may be listed, and chance brings one of them only."""
     space = binary(24, constraint=lambda p: sum(p.values()) == 2)
-    opt = Optimizer(space, seed=seed, settings={"initial": 300})
-    assert len({tuple(p.values()) for p in opt.ask(300)}) == 276
+    one = space.random_rows(np.random.default_rng(0), 1)
+    monkeypatch.setattr(Space, "random_rows", lambda self, rng, n: np.repeat(one, n, axis=0))
+    opt = Optimizer(space, seed=0, settings={"initial": 300})
+    asked = [space.encode(p) for p in opt.ask(40)]
+    assert len({tuple(row) for row in asked}) == 40
+    assert all(row.sum() == 2 for row in asked)
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "kg", "thompson", "mes"])
+def test_what_is_asked_for_within_pins_has_them(acquisition: str) -> None:
+    """All that was told is elsewhere."""
+    space = binary(16)
+    opt = cheap(space, "default", samples=2, burn_in=5, initial=1, acquisition=acquisition)
+    rows = space.random_rows(np.random.default_rng(0), 20)
+    rows[:, 0] = 0
+    opt.tell(space.decode_many(rows), rows.sum(axis=1).astype(float).tolist())
+    for _ in range(6):
+        row = opt._ask_within({0: 1, 3: 1})
+        assert (row[0], row[3]) == (1, 1)
 
 
 @pytest.mark.parametrize("value", [np.timedelta64(3, "s"), [1.0, 2.0], {"loss": 1.0}, "x" * 500])

@@ -512,24 +512,45 @@ def test_what_is_suggested_around_enqueued_values_keeps_the_constraint_and_is_ne
     study.optimize(cost, n_trials=free)
     assert all(t.params["c"] == "a" and t.params["i"] > 2 for t in study.trials[5:])
     assert len(set(points(study))) == 5 + free
-    study.enqueue_trial({"c": "a"})
+    for _ in range(3):
+        study.enqueue_trial({"c": "a"})
+        study.optimize(cost, n_trials=1)
+        assert study.trials[-1].params["i"] > 2
+    study.enqueue_trial({"c": "a", "i": 0})  # the user has it so
     study.optimize(cost, n_trials=1)
-    assert study.trials[-1].params["c"] == "a"
+    assert study.trials[-1].params["i"] == 0
+
+
+def test_enqueued_trials_under_way_at_once_keep_the_constraint() -> None:
+    """Three points are permitted with c = "a"; a parameter outside the common space tells trials apart."""
+
+    def cost(trial: Trial) -> float:
+        c, i = trial.suggest_categorical("c", ["a", "b"]), trial.suggest_int("i", 0, 5)
+        return float(i + (trial.suggest_int("z", 0, 1) if c == "b" else 0))
+
+    study = optuna.create_study(sampler=sampler(constraint=lambda p: p["i"] > 2 or p["c"] != "a", n_startup_trials=3))
+    study.optimize(cost, n_trials=8)
+    for _ in range(6):
+        study.enqueue_trial({"c": "a"})
+    asked = [study.ask() for _ in range(6)]
+    assert all(t.suggest_categorical("c", ["a", "b"]) == "a" and t.suggest_int("i", 0, 5) > 2 for t in asked)
 
 
 def test_the_model_chooses_what_goes_with_enqueued_values() -> None:
-    """Fifteen switches, each of which costs one: with the first on, the others are soon off."""
+    """All is to be as the first switch, which is better off: what is best without it is the worst with it on."""
 
     def cost(trial: Trial) -> float:
-        return float(sum(trial.suggest_categorical(f"x{i}", [False, True]) for i in range(15)))
+        first, *rest = (trial.suggest_categorical(f"x{i}", [False, True]) for i in range(11))
+        return float(10 * first + sum(each != first for each in rest))
 
-    study = optuna.create_study(sampler=sampler(n_startup_trials=20, settings={"samples": 3, "burn_in": 20}))
-    study.optimize(cost, n_trials=30)
+    chosen = {"samples": 3, "burn_in": 20}
+    study = optuna.create_study(sampler=sampler(n_startup_trials=50, settings=chosen))
+    study.optimize(cost, n_trials=55)
     study.enqueue_trial({"x0": True})
     study.optimize(cost, n_trials=1)
     assert study.trials[-1].params["x0"]
     assert study.trials[-1].value is not None
-    assert study.trials[-1].value <= 3.0
+    assert study.trials[-1].value < 10 + 4
 
 
 @pytest.mark.parametrize("wrong", ["fast", None, [1]])

@@ -289,7 +289,7 @@ def test_the_mark_is_in_the_environment_of_a_run() -> None:
     [
         ("3", 3.0), ("took 3.5s", 3.5), ("a 1\nb -2e-3\n\n", -2e-3), ("x=+.5", 0.5), ("p99: 12ms", 12.0), ("7.", 7.0),
         ("cost: 1E+4 (run2)", 1e4), ("12 p99", 12.0), ("time 1.5 v1.2.3", 1.5), ("1;2;3", 3.0), ("a,b\n0.5,0.25", 0.25),
-        ("1, 234", 234.0), ("1,2,3", 3.0),
+        ("1, 234", 234.0), ("1,2,3", 3.0), ("100,5e-05", 5e-5), ("7,1E-7", 1e-7), ("a=0.5,b=2", 2.0),
     ],
 )  # fmt: skip
 def test_the_last_number_is_read(text: str, value: float) -> None:
@@ -305,6 +305,9 @@ def test_the_last_number_is_read(text: str, value: float) -> None:
         ("1,234,567 instructions", "which may be read in several ways"),
         ("epoch 3 took 1,234", "which may be read in several ways"),
         ("took 1,5 s", "got '1,5', which may be read in several ways"),
+        ("took 1,5.", "got '1,5', which may be read in several ways"),
+        ("took 1,5, done", "got '1,5', which may be read in several ways"),
+        ("1.234,5", "got '1.234,5', which may be read in several ways"),
         ("1_000", "got '1_000', which may be read in several ways"),
         ("at 0x1F", "got '0x1F', which may be read in several ways"),
     ],

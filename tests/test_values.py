@@ -74,7 +74,7 @@ def test_a_heap_of_nearly_equal_good_values_stays_a_heap() -> None:
 
 @pytest.mark.parametrize("multiple", MULTIPLES)
 @pytest.mark.parametrize("penalty", [1e5, 1e20, 1e300])
-def test_values_beyond_a_gap_leave_the_others_apart(multiple: float | None, penalty: float) -> None:
+def test_one_value_for_all_that_does_not_work_leaves_the_others_apart(multiple: float | None, penalty: float) -> None:
     """Of 30 values from 0 to 9 and 20 penalties: the 30 would be one and the same beside these."""
     v = np.append(np.linspace(0, 9, 30), np.full(20, penalty))
     y, _ = standardise(v, multiple)
@@ -85,16 +85,29 @@ def test_values_beyond_a_gap_leave_the_others_apart(multiple: float | None, pena
 @pytest.mark.parametrize(
     "values",
     [
-        pytest.param([0, 1, 2, 3, 4, 5, 2_000, 5_000], id="no gap of 1000 times"),
-        pytest.param([0, 1, 1e9, 2e9, 3e9, 4e9], id="two before it"),
-        pytest.param([0, 1, 2, *np.linspace(1e9, 2e9, 7)], id="less than a third before it"),
-        pytest.param([0, 0, 0, 0, 0, 1e9, 2e9], id="all the same before it"),
+        pytest.param([0, 1, 2, 3, 4, 5, 5_000, 5_000], id="not 1000 times as large"),
+        pytest.param([90, 91, 92, 93, 94, 80_000], id="1000 times as far, but not as large"),
+        pytest.param([0, 1, 1e9, 1e9, 1e9], id="two others"),
+        pytest.param([0, 1, 2, *[1e9] * 7], id="less than a third others"),
+        pytest.param([0, 0, 0, 0, 0, 1e9, 1e9], id="the others all the same"),
         pytest.param([-1e9, 0, 1, 2, 3, 4, 5], id="a gap after the best"),
+        pytest.param([0, 1e-33, 4e-33, 1e-33, 0.5, 3, 70, 1000, 5], id="a heap near zero"),
+        pytest.param([0.6, 0.6 + 1e-16, 0.6 + 2e-16, 0.6, 1.0, 2.0, 3.0, 400.0], id="a heap that differs by rounding"),
+        pytest.param([0, 1, 2, 3, 1e9, 2e9], id="two values beyond"),
     ],
 )
-def test_values_without_a_gap_are_only_standardised(values: list[float]) -> None:
+def test_other_values_are_only_standardised(values: list[float]) -> None:
     v = np.array(values, dtype=np.float64)
     np.testing.assert_allclose(standardise(v)[0], stats.zscore(v), atol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [1e4, -1e4])
+def test_predictions_stay_as_near_to_the_worst_value_below_zero_as_above(offset: float) -> None:
+    v = np.exp(np.random.default_rng(1).normal(0, 1.2, 40))
+    at = np.array([[1.0], [3.0]]), np.array([[2.0], [0.5]])
+    plain, moved = standardise(v, 0.5)[1].back(*at), standardise(v + offset, 0.5)[1].back(*at)
+    np.testing.assert_allclose(moved[0] - offset, plain[0], rtol=1e-6)
+    np.testing.assert_allclose(moved[1], plain[1], rtol=1e-6)
 
 
 def test_small_differences_of_large_values_are_seen() -> None:

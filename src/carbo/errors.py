@@ -11,6 +11,10 @@ class SpaceError(CarboError, ValueError):
     """A variable, graph, constraint or point does not fit the search space."""
 
 
+class NothingPermitted(SpaceError):
+    """A constraint permits nothing, as far as can be found out."""
+
+
 class SpaceExhausted(CarboError):
     """Every permitted point has been evaluated or is pending."""
 

@@ -88,7 +88,7 @@ def _tell_known(optimizer: Optimizer, known: Any) -> None:
     if not isinstance(known, Iterable):
         raise DataError(f"known: expected a list of (params, value) pairs, got {known!r}")
     for pair in known:
-        if not isinstance(pair, Sequence) or len(pair) != 2:
+        if not isinstance(pair, Sequence) or len(pair) != 2 or not isinstance(pair[0], Mapping):
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
         optimizer.tell(*pair)
         if not optimizer.space.feasible(optimizer._rows[-1][None])[0]:

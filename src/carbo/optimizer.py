@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from carbo import ensemble as ens
 from carbo.beliefs import Beliefs, Failures, Told, View
 from carbo.doubt import CYCLE, RATE, Turn, expected, last_improvement
-from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
+from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.graph import Floats, Ints
 from carbo.influence import Relevance, influence
 from carbo.inputs import as_value, generator, listed, resolve
@@ -28,7 +28,7 @@ from carbo.rows import row_key, row_keys
 from carbo.saving import generator_from, generator_state, restore, rows_from, saved
 from carbo.settings import Settings
 from carbo.space import Params, Space
-from carbo.suggest import Question, exhausted, propose, unseen
+from carbo.suggest import Question, propose, unseen
 from carbo.threads import limited
 
 STATE_VERSION = 5
@@ -130,13 +130,9 @@ class Optimizer:
     def _ask_within(self, positions: Mapping[int, int]) -> Ints:
         """The next row among those with these positions by column; initial points aside. It is pending then.
 
-        Raises SpaceExhausted when none is left.
+        Raises NothingPermitted, or SpaceExhausted when none is left.
         """
-        try:
-            space = Pinned(self.space, positions)
-        except SpaceError:
-            raise exhausted(self.space) from None
-        return self._suggest(1, space)[0]
+        return self._suggest(1, Pinned(self.space, positions))[0]
 
     def _suggest(self, n: int, within: Space | None = None) -> list[Ints]:
         pending, queue, repeated = dict(self._pending), list(self._queue), self._repeated

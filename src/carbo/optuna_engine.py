@@ -11,11 +11,12 @@ import numpy as np
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from carbo.errors import SpaceExhausted
+from carbo.errors import NothingPermitted, SpaceExhausted
 from carbo.graph import Ints
 from carbo.optimizer import Optimizer
 from carbo.optuna_space import Column
 from carbo.optuna_trials import Memory, claimed_row, claims_same, losses, settled
+from carbo.pinned import Pinned
 from carbo.rows import row_key
 from carbo.settings import Settings
 from carbo.space import Params, Space
@@ -50,11 +51,30 @@ class Engine:
         self._optimizer.replace_data(rows, values, np.array(awaited, dtype=np.intp))
         self.numbers = [v.trial.number for v, value in zip(used, values, strict=True) if not math.isnan(value)]
 
-    def suggest_around(self, seed: Sequence[int], given: Mapping[str, Any]) -> Ints:
-        """The next row with the nearest levels of the given parameters. Raises SpaceExhausted when none is left."""
+    def suggest_around(self, seed: Sequence[int], given: Mapping[str, Any]) -> tuple[Ints, bool]:
+        """The next row with the nearest levels of the given parameters, and True; False where it comes again.
+
+        The constraint is kept where that can be.
+        """
         places = {i: each.position(given[name]) for i, (name, each) in enumerate(self.columns.items()) if name in given}
+        pins = {i: position for i, position in places.items() if position is not None}
         self._optimizer.reseed(seed)
-        return self._optimizer._ask_within({i: position for i, position in places.items() if position is not None})
+        try:
+            return self._optimizer._ask_within(pins), True
+        except SpaceExhausted:
+            return self._again(np.random.default_rng(seed), pins), False
+        except NothingPermitted:
+            return self.overridden(self.suggest(seed), given), False
+
+    def _again(self, rng: np.random.Generator, pins: Mapping[int, int]) -> Ints:
+        """A permitted row with these positions, evaluated or under way: the best evaluated one, or any."""
+        points, values = self._optimizer.history()
+        rows, columns = self.space.encode_many(points), list(pins)
+        there = np.all(rows[:, columns] == list(pins.values()), axis=1) & np.isfinite(values)
+        there[there] = self.space.feasible(rows[there])
+        if there.any():
+            return np.asarray(rows[there][int(np.argmin(values[there]))])
+        return np.asarray(Pinned(self.space, pins).random_rows(rng, 1)[0])
 
     def suggest(self, seed: Sequence[int]) -> Ints:
         """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
@@ -102,6 +122,10 @@ class Engine:
     def row_under_way(self, trial: FrozenTrial) -> Ints | None:
         """Where an unfinished trial stands or will stand, as far as its parameters and its claim tell."""
         return self._row(settled(trial), claimed_row(trial, self.key))
+
+    def settled(self, trial: FrozenTrial) -> bool:
+        """Whether all of the parameters are what they are, so that the trial will not give its row up."""
+        return self.columns.keys() <= settled(trial).keys()
 
     def rivals(self, trials: Iterable[FrozenTrial], row: Ints) -> list[FrozenTrial]:
         """Those of the trials that hold this row, or claim it, and were not yet known to when data were loaded."""

@@ -193,17 +193,16 @@ class CarboSampler(BaseSampler):
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
                 # where rows need not differ, or cannot, whatever is claimed is kept
-                seed, contested = [self._entropy, trial.number, attempt], engine.exclusive
+                seed, free = [self._entropy, trial.number, attempt], True
                 try:
-                    row, contested = self._next_row(engine, seed, fixed, contested)
+                    row, free = engine.suggest_around(seed, fixed) if fixed else (engine.suggest(seed), True)
                 except SpaceExhausted:
                     if not self._everything_known():
                         return {}
                     self._stop(study, trial, engine)
                     row, free = engine.repeat(seed)
-                    contested = contested and free
                 write_claim(study, trial, claim_text(engine.key, row), time.perf_counter() - began)
-                if not contested or self._keeps(study, trial, engine, row):
+                if not (engine.exclusive and free) or self._keeps(study, trial, engine, row):
                     return engine.params(row)
         raise AssertionError("unreachable")
 
@@ -252,20 +251,6 @@ class CarboSampler(BaseSampler):
         self._memory.read(others)
         return others
 
-    def _next_row(
-        self, engine: Engine, seed: Sequence[int], fixed: Mapping[str, Any], contested: bool
-    ) -> tuple[Ints, bool]:
-        """A row with the parameters that are fixed, and whether it must be no other trial's, if that can be.
-
-        Raises SpaceExhausted when nothing is left, whatever is fixed.
-        """
-        if fixed:
-            try:
-                return engine.suggest_around(seed, fixed), contested
-            except SpaceExhausted:
-                return engine.overridden(engine.suggest(seed), fixed), False
-        return engine.suggest(seed), contested
-
     def _engine_for(self, search_space: Mapping[str, BaseDistribution]) -> Engine:
         """The engine of this space; a new one where the space, or whether it is everything, has changed."""
         asked = self._memory.common.asked
@@ -290,7 +275,7 @@ class CarboSampler(BaseSampler):
             rivals = engine.rivals(self._read(study, trial), row)
             if not rivals:
                 return True
-            if any(r.number < trial.number or r.state != TrialState.RUNNING or settled(r) for r in rivals):
+            if any(r.number < trial.number or r.state != TrialState.RUNNING or engine.settled(r) for r in rivals):
                 break  # these will not withdraw
         withdraw(study, trial)
         return False

@@ -15,7 +15,7 @@ from carbo.space import Space, combinations
 class Pinned(Space):
     """The rows of a space that have given positions in some columns; they stay rows of the whole space.
 
-    SpaceError when the constraint permits none of them, as far as can be found out.
+    NothingPermitted when the constraint permits none of them, as far as can be found out.
     """
 
     def __init__(self, whole: Space, positions: Mapping[int, int]) -> None:

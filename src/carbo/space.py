@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from carbo import graph as graphs
 from carbo.adjacency import Moves, adjacency
 from carbo.choices import as_json, as_text, hint, listing, native, refuse
-from carbo.errors import SpaceError
+from carbo.errors import NothingPermitted, SpaceError
 from carbo.graph import Ints, Scale, Spectrum
 from carbo.rows import Bools, row_keys
 from carbo.variables import KINDS, Variable
@@ -200,8 +200,8 @@ class Space:
             for values in self.held(rows).tolist():
                 if self._permits(values):
                     return np.array(values, dtype=np.intp)
-        raise SpaceError(f"constraint: expected it to permit something, got False for {tried}; check that it "
-                         "returns True for what is permitted, or make one Categorical of what it permits")  # fmt: skip
+        raise NothingPermitted(f"constraint: expected it to permit something, got False for {tried}; check that it "
+                               "returns True for what is permitted, or make one Categorical of it")  # fmt: skip
 
     # ---- rows by chance
 

@@ -313,7 +313,8 @@ def _most_telling(rng: np.random.Generator, question: Question, candidates: Ints
     ensemble, log_ei, told = question.ensemble, pointwise(rng, question), evaluated(question.ensemble)
     if candidates is None:
         summits = maximise(rng, question, log_ei).rows
-        candidates = np.unique(np.concatenate([summits, valleys(rng, question, told), told]), axis=0)
+        near = question.space.held(told)
+        candidates = np.unique(np.concatenate([summits, valleys(rng, question, near), near]), axis=0)
         candidates = candidates[question.permitted(candidates)]
     elif len(candidates) > FINITE:
         both = (log_ei.score(candidates), acq.Lowest(ensemble).score(candidates))

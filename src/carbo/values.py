@@ -11,9 +11,10 @@ half of the values as they are, so that an improvement counts by its size, and t
 in units of s, a multiple of the mean distance from the median: a heap of nearly equal good values does not shrink it to
 nothing. A function that is a sum of parts ceases to be one under a warp, so that the data must ask for it (`evidence`).
 
-Some are worse by orders of magnitude: whoever returns 1e20 for what does not work means that it does not work. Beside
-such values all others would be one and the same. Where there is a gap that wide, the values beyond it count by their
-logarithm whatever the data say: m is the largest on this side then, and s its distance from the best.
+Whoever returns 1e20 for whatever does not work means that it does not work, but beside such a value all others would be
+one and the same. One value that stands alone beyond a gap of orders of magnitude counts by its logarithm whatever the
+data say: m is the largest of the others then, and s its distance from the best. (A heap of nearly equal good values has
+gaps as wide, but values of many sizes beyond them.)
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ ROUNDING = 1e-15
 BEYOND = 1.0
 """Predictions exceed the worst value seen at most e to this power times: exponentiated normal tails have no measure."""
 GAP, NEAR = 1_000.0, 3
-"""Values are beyond a gap if they are so many times as far from the best as any on this side of it, where at least NEAR
-of them are, and a third of all.
+"""A value is beyond a gap if it is so many times as large as any other, and as far from the best; of the others there
+must be at least NEAR, and a third of all.
 """
 LARGEST = 1e30
-"""What values beyond a gap are taken for at most, in units of `size`: all larger ones say the same."""
+"""What a value beyond a gap is taken for at most, in units of `size`."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 """Of the Gauss-Hermite rule for a standard normal variable; the weights sum to sqrt(2 pi)."""
 
@@ -97,7 +98,7 @@ class Scale(NamedTuple):
 def standardise(values: Floats, multiple: float | None = None) -> tuple[Floats, Scale]:
     """y and the way back, for values of any size; constant values become zeros.
 
-    multiple None: no warp, but for values beyond a gap.
+    multiple None: no warp, but for a value beyond a gap.
     """
     top = _before_gap(values)
     near = values if top is None else values[values <= top]
@@ -119,22 +120,23 @@ def _in_units(values: Floats, size: float) -> Floats:
 
 
 def _before_gap(values: Floats) -> float | None:
-    """The largest value on this side of the first gap; None where there is none."""
-    ordered = np.sort(values)
-    first = max(NEAR, -(-len(ordered) // 3)) - 1
+    """The largest value but one, where the largest, however often it was told, stands alone beyond a gap; or None."""
+    worst = np.max(values, initial=-np.inf)
+    near = values[values < worst]
+    if len(near) < max(NEAR, len(values) / 3):
+        return None
+    top, best, largest = np.max(near), np.min(near), np.max(np.abs(near))
     with np.errstate(over="ignore"):
-        distance = ordered[first:] - ordered[:1]
-        wide = (distance[:-1] > 0) & (distance[1:] / GAP > distance[:-1])
-    return float(ordered[first + int(np.argmax(wide))]) if wide.any() else None
+        alone = top > best and worst / GAP > largest and (worst - best) / GAP > top - best
+    return float(top) if alone else None
 
 
 def _fitted(v: Floats, multiple: float | None, top: float | None) -> Tail | None:
     """The warp; None where there is none to be, or where the values do not differ."""
-    worst = float(np.max(v, initial=0.0))
     if multiple is not None:
         near = v if top is None else np.minimum(v, top)
         m = float(np.median(near))
         s = multiple * float(np.mean(np.abs(near - m)))
         if s > ROUNDING:
-            return Tail(m, s, worst)
-    return None if top is None else Tail(top, top - float(np.min(v)), worst)
+            return Tail(m, s, float(np.max(v)))
+    return None if top is None else Tail(top, top - float(np.min(v)), float(np.max(v)))

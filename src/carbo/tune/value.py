@@ -18,7 +18,8 @@ NUMBER = re.compile(
 )
 """A number that does not begin inside a word ("p99" has none) and its unit, if any, left out ("3.5s" is 3.5)."""
 UNCLEAR = re.compile(
-    r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+,\d+(?![\d.,])|\d+(?:_\d+)+|0[xob][\da-f]+)", re.IGNORECASE
+    r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+(?:\.\d{3})*,\d+(?!\d|[.,]\d|e[-+]?\d)|\d+(?:_\d+)+|0[xob][\da-f]+)",
+    re.IGNORECASE,
 )
 """1,234 and 1,5: one number to some, two to others. 1_000 and 0x1F: numbers of a programmer."""
 SHOWN = 60
