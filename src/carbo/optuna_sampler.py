@@ -193,7 +193,7 @@ class CarboSampler(BaseSampler):
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
                 # where rows need not differ, or cannot, whatever is claimed is kept
-                seed, free = [self._entropy, trial.number, attempt], True
+                seed = [self._entropy, trial.number, attempt]
                 try:
                     row, free = engine.suggest_around(seed, fixed) if fixed else (engine.suggest(seed), True)
                 except SpaceExhausted:

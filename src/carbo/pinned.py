@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -28,7 +29,7 @@ class Pinned(Space):
 
     @property
     def cardinality(self) -> int:
-        return super().cardinality if self._free.all() else int(np.prod(self.sizes[self._free].astype(object)))
+        return math.prod(self.sizes[self._free].tolist())
 
     def held(self, rows: Ints) -> Ints:
         out = rows.copy()
