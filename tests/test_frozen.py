@@ -44,7 +44,6 @@ def test_a_saved_state_is_read_and_written_again_unchanged(name: str) -> None:
     saved = RECORDED["states"][name]["state"]
     again = carbo.Optimizer.from_state(cases.CASES[cases.STATES[name][0]].space(), saved).state()
     assert {k: v for k, v in again.items() if k != "settings"} == {k: v for k, v in saved.items() if k != "settings"}
-    assert all(again["settings"][key] == value for key, value in saved["settings"].items())
 
 
 @same_rounding
