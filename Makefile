@@ -39,7 +39,7 @@ format: $(INSTALLED) ## sort the imports and format, in place
 	@$(BIN)/ruff check --select I --fix && $(BIN)/ruff format
 
 bench-speed: $(INSTALLED) ## seconds a suggestion
-	@$(BIN)/python -m carbo bench speed $(ARGS)
+	@$(BIN)/python -m lab speed $(ARGS)
 
 clean: ## remove .venv, caches and builds
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

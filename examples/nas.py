@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import carbo
-from carbo.bench.nas.cell import Architecture, is_valid, reduced
-from carbo.bench.nas.objective import priced
-from carbo.bench.nas.shape import Images, ratio
-from carbo.bench.nas.training import Split, Trainer
-from carbo.bench.problems.nas import NAMES
+from lab.nas.cell import Architecture, is_valid, reduced
+from lab.nas.objective import priced
+from lab.nas.shape import Images, ratio
+from lab.nas.training import Split, Trainer
+from lab.problems.nas import NAMES
 
 IMAGES = Images(channels=1, side=8, classes=3)  # the side is a multiple of 8
 SEEDS, EPOCHS, BUDGET = (0, 1), 2, 10  # for real: four seeds, 20 epochs, some hundred evaluations

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy import stats
 
-from carbo.graph import Floats
+from carbo.numerics.types import Floats
 
 FALSE_ALARM = 1e-6
 """Probability that one `assert_plausible` fails although its claim is true; the seeds are fixed besides."""

@@ -20,8 +20,9 @@ import numpy as np
 from scipy import integrate, special, stats
 from scipy.linalg import expm
 
-from carbo import graph as graphs
-from carbo.graph import Floats, Graph, Ints, Scale
+from carbo.numerics.types import Floats, Ints
+from carbo.space import graphs
+from carbo.space.graphs import Graph, Scale
 
 Number = TypeVar("Number", float, Floats)
 

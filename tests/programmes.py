@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from carbo.graph import Floats, Ints
+from carbo.numerics.types import Floats, Ints
 
 
 class Programme:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from carbo.bench.record import Record
+from lab.runs.record import Record
 
 
 def record(

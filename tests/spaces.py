@@ -8,9 +8,13 @@ from unittest import mock
 
 import numpy as np
 
-from carbo import Binary, Categorical, Integer, Ordinal, Space, gradient, orders, seen, sums
-from carbo.graph import Floats
-from carbo.variables import Variable
+from carbo import Binary, Categorical, Integer, Ordinal, Space
+from carbo.inference import likelihood as gradient
+from carbo.inference import observed_tables as seen
+from carbo.kernels import cross as sums
+from carbo.kernels import orders
+from carbo.numerics.types import Floats
+from carbo.space.variables import Variable
 
 
 def weights(rng: np.random.Generator, k: int) -> Floats:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from carbo.tune.loop import Tuner
-from carbo.tune.records import Record, count, records
 from carbo.tune.session import Session, open_session
 from carbo.tune.study_file import load
+from carbo.tune.trials import Record, count, records
+from carbo.tune.tuner import Tuner
 
 VARIABLES = """
 [variables.a]

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from carbo.errors import (
-    CarboError,
-    DataError,
-    NumericalError,
-    SettingsError,
-    SpaceError,
-    SpaceExhausted,
-    StateError,
-)
+from carbo.errors import CarboError, DataError, NumericalError, SettingsError, SpaceError, SpaceExhausted, StateError
 from carbo.minimize import minimize
 from carbo.settings import DEFAULT, PAPER, Settings
-from carbo.space import Space
-from carbo.variables import Binary, Categorical, Float, Integer, Ordinal
+from carbo.space.space import Space
+from carbo.space.variables import Binary, Categorical, Float, Integer, Ordinal
 
 if TYPE_CHECKING:
+    from carbo.integrations.optuna.sampler import CarboSampler as CarboSampler
+    from carbo.integrations.ray.searcher import CarboSearcher as CarboSearcher
     from carbo.optimizer import Best, Optimizer
-    from carbo.optuna_sampler import CarboSampler as CarboSampler
-    from carbo.ray_searcher import CarboSearcher as CarboSearcher
 
     __version__: str
 
@@ -31,17 +22,27 @@ _LATER = {"Best": "carbo.optimizer", "Optimizer": "carbo.optimizer"}
 """Names whose module takes several times as long to import as all the others: imported when they are first used."""
 
 _OPTIONAL = {
-    "CarboSampler": ("carbo.optuna_sampler", "optuna", "tune"),
-    "CarboSearcher": ("carbo.ray_searcher", "ray", "ray"),
+    "CarboSampler": ("carbo.integrations.optuna.sampler", "optuna", "tune"),
+    "CarboSearcher": ("carbo.integrations.ray.searcher", "ray", "ray"),
 }
 """Names that need another package: the module, that package, and the extra that installs it."""
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is first used: the engine, doors to other packages, modules, the version."""
-    if name not in _OPTIONAL:
-        globals()[name] = value = _later(name)
+    """Names that are imported when they are first used: the engine, doors to other packages, the version."""
+    if name in _OPTIONAL:
+        return _optional(name)
+    if name in _LATER:
+        globals()[name] = value = getattr(import_module(_LATER[name]), name)
         return value
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("carbo")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _optional(name: str) -> Any:
     module, package, extra = _OPTIONAL[name]
     try:
         return getattr(import_module(module), name)
@@ -53,20 +54,8 @@ def __getattr__(name: str) -> Any:
         ) from None
 
 
-def _later(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("carbo")
-    if name.startswith("_") or find_spec(f"carbo.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"carbo.{name}")
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_OPTIONAL})
+    return __all__
 
 
 __all__ = [

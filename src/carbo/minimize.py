@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from carbo.checks import begun, resolve
 from carbo.errors import DataError, SpaceExhausted
-from carbo.inputs import begun, resolve
 from carbo.settings import Settings
-from carbo.space import Params, Space
+from carbo.space.space import Params, Space
 
 if TYPE_CHECKING:  # what takes long to import is imported where it is used: `import carbo` is in every start
     from scipy.optimize import OptimizeResult

@@ -16,20 +16,20 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carbo import ensemble as ens
-from carbo.beliefs import Beliefs, Failures, Told, View
-from carbo.doubt import CYCLE, RATE, Turn, expected, last_improvement
+from carbo.acquisition.policy import Question, propose, unseen
+from carbo.acquisition.stall import CYCLE, RATE, Turn, expected, last_improvement
+from carbo.checks import as_value, generator, listed, resolve
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
-from carbo.graph import Floats, Ints
-from carbo.influence import Relevance, influence
-from carbo.inputs import as_value, generator, listed, resolve
-from carbo.pinned import Pinned
-from carbo.rows import row_key, row_keys
-from carbo.saving import generator_from, generator_state, restore, rows_from, saved
+from carbo.numerics.threads import limited
+from carbo.numerics.types import Floats, Ints
 from carbo.settings import Settings
-from carbo.space import Params, Space
-from carbo.suggest import Question, propose, unseen
-from carbo.threads import limited
+from carbo.space.rows import row_key, row_keys
+from carbo.space.space import Params, Space
+from carbo.space.subspace import Pinned
+from carbo.state import generator_from, generator_state, restore, rows_from, saved
+from carbo.surrogate import ensemble as ens
+from carbo.surrogate.relevance import Relevance, influence
+from carbo.surrogate.surrogate import Beliefs, Failures, Told, View
 
 STATE_VERSION = 5
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from carbo.errors import SettingsError
-from carbo.graph import Scale
-from carbo.priors import Priors
+from carbo.inference.priors import Priors
+from carbo.space.graphs import Scale
 
 if TYPE_CHECKING:
-    from carbo.posterior import Sampling
+    from carbo.inference.gibbs import Sampling
 
 KernelName = Literal["product", "orders"]
 Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
@@ -38,9 +38,9 @@ class Settings:
     kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
     highest_order   of the "orders" kernel; product_term adds the full product to it
     warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
-                    sees the logarithm of the worse half of the values (`carbo.evidence`); "none": never
+                    sees the logarithm of the worse half of the values (`selection`); "none": never
     adjacent        categories next to each other in the space (stages, stations, layers, positions) have parts of their
-                    own in the "orders" kernel (`carbo.adjacent`) "auto": where the data ask for it, "always": from the
+                    own in the "orders" kernel (`windows`) "auto": where the data ask for it, "always": from the
                     start, "none": never; and never where parameters are sampled one at a time (see `sampler`)
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          see carbo.priors.Priors
@@ -49,10 +49,10 @@ class Settings:
                     Hamiltonian trajectories of at most `leapfrogs` steps, and "slice" elsewhere
     samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
     learn_from, predict_from    most observations that the kernel's parameters are learned from, and that predictions
-                    are made from; where there are more, those nearest to the best and a random rest (`carbo.subset`).
+                    are made from; where there are more, those nearest to the best and a random rest (`subset`).
                     From 1,000 on, predictions average over fewer samples too, and the search scores fewer rows.
                     None: all of them, whatever it takes
-    acquisition     "ei" (expected improvement, ranked by its logarithm), "kg" (knowledge gradient, `carbo.knowledge`),
+    acquisition     "ei" (expected improvement, ranked by its logarithm), "kg" (`knowledge_gradient`),
                     "ucb", "mes", "thompson", or a function
                     (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
                     samples' means and standard deviations at N points, standardised; small means are good
@@ -67,7 +67,7 @@ class Settings:
                     model that is sure of something wrong would never look there. 0: never
     doubt           once the model expects so many improvements among the evaluations after the last one, given all the
                     others, two of three suggestions are changes, and pairs of changes, of the point where improvements
-                    ended (`carbo.doubt`); not where that is less than one in ten of them, nor in spaces scored
+                    ended (`stall`); not where that is less than one in ten of them, nor in spaces scored
                     whole. 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
@@ -154,7 +154,7 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling:
-        from carbo.posterior import Sampling  # here, for the sake of commands that only read settings
+        from carbo.inference.gibbs import Sampling  # here, for the sake of commands that only read settings
 
         smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
         leapfrogs = self.leapfrogs if self.sampler == "auto" and smooth else 0

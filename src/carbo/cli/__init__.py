@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from carbo.cli import bench, completion, dashboard, demo, init, inspect, report, suggest, tune
+from carbo.cli import completion, dashboard, demo, init, inspect, report, suggest, tune
 from carbo.cli.arguments import Help, Parser
 from carbo.errors import CarboError
 
@@ -22,22 +22,24 @@ EXAMPLES = """examples:
   carbo report study.toml                one page to send
   carbo demo                             tune a made-up database in under a minute
   carbo demo --budget 100 --plot best.png
-  carbo bench run --list                 problems and methods of the laboratory
-  carbo bench table                      the paper's tables with our runs beside its own
-  carbo bench speed                      seconds of one suggestion at four sizes, as JSON
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
-    arguments = parser().parse_args(argv)
+    return run(parser(), argv)
+
+
+def run(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+    """Run one command line of these commands; returns the exit code."""
+    arguments, name = commands.parse_args(argv), commands.prog.split()[-1]
     try:
         return int(arguments.run(arguments))
     except CarboError as error:
-        print(f"carbo: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("carbo: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever reads our output has seen enough, as in `carbo trials study.toml | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for each in (demo, tune, inspect, report, init, suggest, dashboard, bench):
+    for each in (demo, tune, inspect, report, init, suggest, dashboard):
         each.add(commands)
     completion.add(commands, parser)
     return top

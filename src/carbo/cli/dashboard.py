@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from carbo.tune.errors import StudyError
-    from carbo.tune.opened import where
+    from carbo.tune.reading import where
     from carbo.tune.storage import open_storage
 
     url = where(arguments.study, None, arguments.storage).url

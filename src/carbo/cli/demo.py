@@ -13,7 +13,7 @@ import numpy as np
 import carbo
 from carbo.cli.arguments import command, count
 from carbo.settings import PRESETS
-from carbo.space import Params
+from carbo.space.space import Params
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

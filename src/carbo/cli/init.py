@@ -13,7 +13,7 @@ from carbo.cli.arguments import command, count
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
-    from carbo.tune.draft import Draft, Variable
+    from carbo.tune.study_template import Draft, Variable
 
 EXAMPLES = """examples:
   carbo init                             asks, and writes study.toml
@@ -57,9 +57,9 @@ def add(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from carbo.tune.draft import EXAMPLE, text
     from carbo.tune.errors import StudyError
     from carbo.tune.study_file import loads
+    from carbo.tune.study_template import EXAMPLE, text
 
     file: Path = arguments.file
     if file.exists() and not arguments.force:
@@ -83,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _from_flags(arguments: argparse.Namespace) -> Draft:
-    from carbo.tune.draft import Draft, variable
+    from carbo.tune.study_template import Draft, variable
 
     made = [variable(kind, given) for kind in KINDS for given in getattr(arguments, kind)]
     run = _split(arguments.command)
@@ -123,7 +123,7 @@ def _names(run: tuple[str, ...]) -> list[str]:
 
 
 def _asked(arguments: argparse.Namespace) -> Draft:
-    from carbo.tune.draft import Draft
+    from carbo.tune.study_template import Draft
 
     print("Write the command that evaluates one setting, with a {name} wherever something may vary,")
     print("as in: ./bench --cache={cache} {compress}")
@@ -142,7 +142,7 @@ def _asked(arguments: argparse.Namespace) -> Draft:
 
 
 def _ask_variable(name: str) -> Variable:
-    from carbo.tune.draft import variable
+    from carbo.tune.study_template import variable
 
     shown = "/".join(KINDS)
     kind = _ask(f"what is {name}? [{shown}]", "binary", "|".join(f"{kind[0]}|{kind}" for kind in KINDS))

@@ -13,7 +13,7 @@ from carbo.cli.arguments import add_study, command
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
-    from carbo.tune.opened import Opened
+    from carbo.tune.reading import Opened
 
 EXAMPLES = {
     "best": """examples:
@@ -55,7 +55,7 @@ def _with(show: Callable[[argparse.Namespace, Opened], None]) -> Callable[[argpa
     """A command that opens the study, shows something of it, and closes it."""
 
     def run(arguments: argparse.Namespace) -> int:
-        from carbo.tune.opened import open_study
+        from carbo.tune.reading import open_study
 
         with open_study(arguments.study, arguments.name, arguments.storage) as opened:
             show(arguments, opened)
@@ -66,8 +66,8 @@ def _with(show: Callable[[argparse.Namespace, Opened], None]) -> Callable[[argpa
 
 def _best(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.tune.evaluate import shown
-    from carbo.tune.records import count, need_best
-    from carbo.tune.text import number, spelled
+    from carbo.tune.formatting import number, spelled
+    from carbo.tune.trials import count, need_best
 
     rows = opened.rows()
     leader = need_best(rows, opened.described.direction, f"study {opened.name!r}")
@@ -87,7 +87,7 @@ def _best(arguments: argparse.Namespace, opened: Opened) -> None:
 
 
 def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
-    from carbo.tune.text import clock, number, plain, settings
+    from carbo.tune.formatting import clock, number, plain, settings
 
     rows = opened.rows()
     if arguments.json:
@@ -110,7 +110,7 @@ def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
 
 def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
     from carbo.errors import DataError
-    from carbo.tune.text import number
+    from carbo.tune.formatting import number
 
     found = opened.relevance()
     if found is None:

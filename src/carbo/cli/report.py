@@ -12,7 +12,7 @@ from carbo.cli.arguments import add_study, command
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
-    from carbo.report.gather import Report
+    from carbo.report.report_data import Report
 
 EXAMPLES = """examples:
   carbo report study.toml                           writes report.html
@@ -48,9 +48,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.tune.storage import need_optuna
 
     need_optuna()  # before what imports it
-    from carbo.report.file import check, save
-    from carbo.report.gather import gather
     from carbo.report.page import render
+    from carbo.report.page_file import check, save
+    from carbo.report.report_data import gather
     from carbo.report.source import opened
 
     check(arguments.out, arguments.force)
@@ -81,7 +81,7 @@ def _summary(report: Report, out: Path) -> dict[str, object]:
 
 def _line(report: Report, out: Path) -> str:
     from carbo.report.findings import trail
-    from carbo.tune.text import number, plain
+    from carbo.tune.formatting import number, plain
 
     found = trail(report.evaluations, report.direction)
     best = f"best {number(found[-1][1])} at trial {found[-1][0].number}" if found else "nothing has succeeded"

@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from carbo.tune.question import answer, read
+    from carbo.tune.suggest_json import answer, read
 
     text = sys.stdin.read()
     print(json.dumps(answer(read(text, arguments.file)), default=_never))

@@ -74,11 +74,11 @@ def _loaded(arguments: argparse.Namespace) -> StudyFile:
 def _tuned(file: StudyFile, extend: bool) -> Summary:
     from carbo.tune.display import display
     from carbo.tune.errors import StudyError
-    from carbo.tune.insight import Insight
-    from carbo.tune.loop import Tuner
+    from carbo.tune.live_relevance import Insight
     from carbo.tune.session import open_session
     from carbo.tune.storage import explained
     from carbo.tune.summary import Summary
+    from carbo.tune.tuner import Tuner
 
     if os.name != "posix":
         raise StudyError(f"tuning: expected a POSIX system such as Linux or macOS, got {os.name}; on Windows use WSL")
@@ -141,7 +141,7 @@ def _example(file: StudyFile) -> str:
 
 
 def _resolved(file: StudyFile) -> dict[str, Any]:
-    from carbo.tune.agreement import description
+    from carbo.tune.compatibility import description
     from carbo.tune.storage import masked
 
     plan = dataclasses.asdict(file.plan)
@@ -180,7 +180,7 @@ def _readable(file: StudyFile) -> str:
 
 
 def _choices(choices: tuple[Any, ...]) -> str:
-    from carbo.tune.text import spelled
+    from carbo.tune.formatting import spelled
 
     words = [repr(c) if isinstance(c, str) else spelled(c) for c in choices]
     return ", ".join(words if len(words) <= 8 else [*words[:4], "...", words[-1]])

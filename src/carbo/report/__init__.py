@@ -25,8 +25,8 @@ def html(study: optuna.Study, model: bool = True) -> str:
     model   False leaves out the panels that need the model, which takes most of the time
     StudyError for a study of several objectives.
     """
-    from carbo.report.gather import gather
     from carbo.report.page import render
+    from carbo.report.report_data import gather
     from carbo.report.source import of_study
 
     return render(gather(of_study(study), model))
@@ -37,7 +37,7 @@ def write(study: optuna.Study, path: str | Path = "report.html", *, model: bool 
 
     StudyError where something else than a carbo report stands at that path, unless `force`.
     """
-    from carbo.report.file import check, save
+    from carbo.report.page_file import check, save
 
     check(Path(path), force)
     return save(Path(path), html(study, model))

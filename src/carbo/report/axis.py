@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from carbo.report.figures import figure
+from carbo.report.numbers import figure
 
 LARGEST = sys.float_info.max
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from carbo.report.axis import Axis, counting, linear, logarithmic, sensible
-from carbo.report.evaluations import Evaluation
-from carbo.report.figures import figure
 from carbo.report.findings import done, trail
 from carbo.report.markup import Markup, joined, tag
-from carbo.report.model import WIDTH, Check
-from carbo.tune.text import clock
+from carbo.report.model_data import WIDTH, Check
+from carbo.report.numbers import figure
+from carbo.report.trials import Evaluation
+from carbo.tune.formatting import clock
 
 SHAPES = {
     "cross": "M-4,-4L4,4M-4,4L4,-4",

@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carbo.report.figures import choice, figure
+from carbo.report.numbers import choice, figure
 from carbo.report.secrets import masked_arguments, masked_text
+from carbo.space.variables import Binary, Categorical, Float, Integer, Variable
 from carbo.tune.arguments import Point, arguments, shell_line
-from carbo.variables import Binary, Categorical, Float, Integer, Variable
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
     from carbo.report.source import Source
-    from carbo.tune.agreement import Described
+    from carbo.tune.compatibility import Described
 
 FEW = 8
 """Choices that are listed in full."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from carbo.report.background import definition, times, versions
 from carbo.report.charts import symbols
-from carbo.report.file import GENERATOR
-from carbo.report.gather import Report
-from carbo.report.insight import predictions, relevance
 from carbo.report.markup import Markup, joined, tag
-from carbo.report.overview import convergence, headline, settings
+from carbo.report.page_file import GENERATOR
+from carbo.report.panels.findings import convergence, headline, settings
+from carbo.report.panels.model import predictions, relevance
+from carbo.report.panels.run import definition, times, versions
+from carbo.report.report_data import Report
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """The browser is told to load nothing and to run nothing, whatever may stand in the page."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carbo.tune.agreement import DESCRIPTION, Described, read_description
+from carbo.tune.compatibility import DESCRIPTION, Described, read_description
 from carbo.tune.errors import StudyError
-from carbo.tune.opened import stored, where
+from carbo.tune.reading import stored, where
 
 if TYPE_CHECKING:
     import optuna
 
-    from carbo.optuna_sampler import CarboSampler
+    from carbo.integrations.optuna.sampler import CarboSampler
 
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 def of_study(study: optuna.Study, budget: int | None = None, storage: str | None = None) -> Source:
     """The source of an open study. StudyError when it has several objectives, or a damaged description."""
-    from carbo.optuna_sampler import CarboSampler
+    from carbo.integrations.optuna.sampler import CarboSampler
 
     if len(study.directions) != 1:
         raise StudyError(f"study {study.study_name!r}: expected one objective, got {len(study.directions)}; "

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from carbo.tune.table import meant
-from carbo.tune.text import spelled
+from carbo.tune.formatting import spelled
+from carbo.tune.keyed_table import meant
 
 BUILT_IN = {
     "trial": "the number of the evaluation",

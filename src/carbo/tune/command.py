@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from carbo.tune.errors import EvaluationFailed, Interrupted
+from carbo.tune.formatting import clock, plain
 from carbo.tune.processes import MARK, end_marked, signal_group
-from carbo.tune.text import clock, plain
 
 KEPT = 2**20
 """Bytes of each stream that are kept, the last ones."""

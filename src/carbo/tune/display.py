@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from carbo.tune.insight import Insight
-from carbo.tune.loop import Snapshot
-from carbo.tune.records import Record, best, count
+from carbo.tune.formatting import clock, number, plain, settings
+from carbo.tune.live_relevance import Insight
 from carbo.tune.storage import masked
 from carbo.tune.study_file import StudyFile
-from carbo.tune.text import clock, number, plain, settings
+from carbo.tune.trials import Record, best, count
+from carbo.tune.tuner import Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from carbo.tune.arguments import Flags, Point, arguments, shell_line, words
 from carbo.tune.command import KEPT, Job, Output, Runner
 from carbo.tune.errors import EvaluationFailed, StudyError
+from carbo.tune.output_value import COMBINE, finite, json_field, last_number, matched
 from carbo.tune.study_file import Command, StudyFile
-from carbo.tune.value import COMBINE, finite, json_field, last_number, matched
 
 
 class Evaluated(NamedTuple):

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from carbo.inputs import begun, resolve
-from carbo.tune.agreement import DESCRIPTION, changes, description, disagreement
+from carbo.checks import begun, resolve
+from carbo.tune.compatibility import DESCRIPTION, changes, description, disagreement
 from carbo.tune.errors import StudyError
-from carbo.tune.patience import when_ready
-from carbo.tune.records import RUN, standing
-from carbo.tune.rescue import owner_of, requeue
+from carbo.tune.requeue import owner_of, requeue
+from carbo.tune.retry import when_ready
 from carbo.tune.storage import close, exclusive, explained, need_optuna, open_storage, quiet
 from carbo.tune.study_file import StudyFile
+from carbo.tune.trials import RUN, standing
 
 if TYPE_CHECKING:
     import optuna
 
-    from carbo.tune.signing import SigningSampler
+    from carbo.tune.owned_sampler import SigningSampler
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Session:
 def open_session(file: StudyFile, extend: bool = False) -> Session:
     """Open the study of a file, or make it. StudyError when file and study disagree (see `agreement`)."""
     need_optuna()
-    from carbo.tune.signing import SigningSampler
+    from carbo.tune.owned_sampler import SigningSampler
 
     plan = file.plan
     settings = begun(resolve(plan.preset, plan.settings), plan.settings, plan.budget)

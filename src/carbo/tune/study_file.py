@@ -13,11 +13,11 @@ from typing import Any
 
 from carbo.errors import CarboError
 from carbo.settings import PRESETS, preset
-from carbo.space import Params, Space
+from carbo.space.space import Params, Space
 from carbo.tune.arguments import BUILT_IN, Flags, Template, quoted_hole, template
 from carbo.tune.errors import StudyError
-from carbo.tune.table import Source, Table
-from carbo.tune.text import duration
+from carbo.tune.formatting import duration
+from carbo.tune.keyed_table import Source, Table
 from carbo.tune.variables import Variables, variables
 
 TOP_KEYS = ("study", "settings", "command", "value", "variables", "constraints", "start")

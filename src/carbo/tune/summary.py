@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from carbo.tune.evaluate import shown
-from carbo.tune.records import Record, best, count
+from carbo.tune.formatting import clock, number, settings
 from carbo.tune.storage import masked
 from carbo.tune.study_file import StudyFile
-from carbo.tune.text import clock, number, settings
+from carbo.tune.trials import Record, best, count
 
 
 @dataclass(frozen=True)

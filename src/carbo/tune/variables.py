@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from carbo.errors import CarboError
-from carbo.space import Params, Space
+from carbo.space.space import Params, Space
+from carbo.space.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable
 from carbo.tune.arguments import BUILT_IN
+from carbo.tune.constraint_expression import Expression, parse
 from carbo.tune.errors import ExpressionError, StudyError
-from carbo.tune.expression import Expression, parse
-from carbo.tune.table import Table
-from carbo.variables import DEFAULT_POINTS, Binary, Categorical, Float, Integer, Ordinal, Variable
+from carbo.tune.keyed_table import Table
 
 KINDS = {
     "binary": ("flag", "flags"),

@@ -1,0 +1,1 @@
+"""Measurements of speed, prediction and search."""

@@ -1,0 +1,144 @@
+"""How high a search climbs: the largest log EI that it finds under one model, beside others' in the same seconds.
+
+Told the first evaluations of a recorded run, the `default` preset draws its model once, and every search looks for the
+largest log EI under it. A search is
+
+    KEY=VALUE+...   the preset's own, with those settings changed; "local" changes nothing
+    genetic         tournaments, uniform crossover and mutation; half of the first generation is near the best point
+    annealing       as many walkers as the preset has climbers, from the preset's starts
+
+The last two stop when they have used the processor seconds that the first search named took on that case.
+
+    short       the highest log EI that any search found on the case less this one's: a ratio of EI, on a log scale
+    found       share of cases where that ratio is 0.999 or more
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carbo.acquisition import policy as suggest
+from carbo.acquisition import search as climbing
+from carbo.acquisition.search import COOLING, Found, metropolis
+from carbo.errors import SettingsError
+from carbo.numerics.threads import limited
+from carbo.space.rows import row_keys
+from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared
+from lab.methods.presets import settings_of
+from lab.tables.formats import Cell, Row, Table
+from lab.tables.statistics import summary
+
+if TYPE_CHECKING:
+    from carbo.settings import Settings
+    from lab.problems import Problem
+
+LOCAL = "local"
+CHANGED = ("search", "leaps", "random_starts", "spray_starts", "spray_distance", "climbers")
+"""Settings that make another search of the same acquisition."""
+POPULATION, TOURNAMENT = 100, 3
+AS_HIGH = 1e-3
+
+Stop = Callable[[], float]
+"""Share of the time that is used up; 1 and more: it is over."""
+
+
+def experiment(searches: Sequence[str]) -> Experiment:
+    """Of searches by their names. Raises SettingsError for a wrong one, and for one without an end that comes first."""
+    for name in searches:
+        changed = [change.partition("=")[0] for change in name.split("+")]
+        if name not in (*SEARCHES, LOCAL) and not set(changed) <= set(CHANGED):
+            raise SettingsError(f"search {name!r}: expected {LOCAL}, {', '.join(SEARCHES)} or values of "
+                                f"{', '.join(CHANGED)}, such as climbers=5, got something else")  # fmt: skip
+        _settings(name)
+    if searches[0] in SEARCHES:
+        raise SettingsError(f"search: expected one with an end of its own first, such as {LOCAL}, got {searches[0]!r}; "
+                            "its seconds are what the others get")  # fmt: skip
+    version = digest(settings_of("default").to_dict(), list(searches))
+    return Experiment(tuple(searches), measure, lambda _: version, table, "height", together=True)
+
+
+def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
+    """Log EI and seconds of every search on a case, the first search's first."""
+    from carbo.surrogate.surrogate import Beliefs, Told
+
+    space = problem.space
+    n, rows, values = case.told, case.record.rows, case.record.values
+    settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
+    beliefs = Beliefs(space, settings)
+    ensemble, view = beliefs.advance(rng, Told(rows[:n], values[:n]))
+    best = view.data.X[int(np.argmin(view.data.y))]
+    question = suggest.Question(space, settings, ensemble, set(row_keys(rows[:n])), best, None)
+    lines: list[dict[str, Any]] = []
+    for name in searches:
+        begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
+        with limited(n, settings.threads):
+            top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
+        lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
+    return lines
+
+
+def _until(begin: float, limit: float) -> Stop:
+    return lambda: (time.process_time() - begin) / limit
+
+
+def _settings(name: str) -> Settings:
+    return settings_of("default" if name == LOCAL or name in SEARCHES else f"default:{name}")
+
+
+def _own(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
+    """The preset's search, with settings changed."""
+    question = question._replace(settings=_settings(name))
+    return suggest.maximise(rng, question, suggest.pointwise(rng, question))
+
+
+def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
+    """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
+    space, domain = question.space, question.domain
+    objective = suggest.pointwise(rng, question)
+    near = suggest.spray(rng, space, question.incumbent, POPULATION // 2, question.settings.spray_distance)
+    rows = np.concatenate([near, space.random_rows(rng, POPULATION - len(near))])
+    rows = rows[domain.permitted(rows)]
+    living = Found(rows, objective.score(rows))
+    while stop() < 1.0:
+        entered = rng.integers(0, len(living.rows), size=(2, POPULATION, TOURNAMENT))
+        winners = np.take_along_axis(entered, np.argmax(living.scores[entered], axis=2)[:, :, None], axis=2)[:, :, 0]
+        mother, father = living.rows[winners]
+        children = np.where(rng.random(mother.shape) < 0.5, mother, father)
+        redrawn = rng.random(children.shape) < 1.0 / space.dim
+        children = np.where(redrawn, rng.integers(0, space.sizes, size=children.shape), children)
+        children = children[domain.permitted(children)]
+        both = Found(np.concatenate([living.rows, children]), np.append(living.scores, objective.score(children)))
+        living = climbing.best_of(both, POPULATION)
+    return living
+
+
+def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
+    """The temperature falls as the engine's own annealing lets it, with the time that is left."""
+    domain, objective = question.domain, suggest.pointwise(rng, question)
+    now = suggest.starts(rng, question, objective)
+    best = climbing.best_of(now, 1)
+    while (used := stop()) < 1.0:
+        metropolis(rng, objective, domain, now, COOLING.hot * (COOLING.cold / COOLING.hot) ** used)
+        best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
+    return best
+
+
+SEARCHES = {"genetic": _genetic, "annealing": _annealing}
+
+
+def table(lines: Lines, searches: Sequence[str]) -> Table:
+    """The searches over the cases that all of them have."""
+    of = shared(lines, searches)
+    top = [max(float(line["height"]) for line in of_case) for of_case in zip(*of.values(), strict=True)]
+    rows = []
+    for name, by in of.items():
+        short = [highest - float(line["height"]) for highest, line in zip(top, by, strict=True)]
+        found = sum(gap <= AS_HIGH for gap in short) / len(short)
+        seconds = summary([float(line["seconds"]) for line in by])
+        rows.append(Row(name, (cell(summary(short), 3), Cell(f"{found:.0%}", found), cell(seconds, 3))))
+    columns = ("short of the highest, log EI", "found", "seconds")
+    return Table("ascent", "", f"Ascent over {len(top)} cases", columns, tuple(rows))

@@ -1,0 +1,53 @@
+"""A plain genetic algorithm, steady state: a child at a time takes the place of the worst."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from carbo.numerics.types import Ints
+from carbo.space.space import Space
+from lab.methods.base import Method
+from lab.methods.neighbour_move import random_neighbour
+
+POPULATION, TOURNAMENT = 20, 3
+"""Small, for budgets of a few hundred evaluations; selection by the best of TOURNAMENT members."""
+
+
+class Genetic:
+    """Parents by tournament, uniform crossover, each variable reset to another value with probability 1/d.
+
+    The POPULATION best points told are the population, so the best is never lost. A child that the constraint
+    forbids gives way to a neighbour of its first parent.
+    """
+
+    def __init__(self, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
+        self._space = space
+        self._rng = np.random.default_rng(seed)
+        self._population: list[tuple[Ints, float]] = []
+
+    def tell(self, row: Ints, value: float) -> None:
+        self._population.append((row.copy(), value))
+        self._population.sort(key=lambda member: member[1])
+        del self._population[POPULATION:]
+
+    def ask(self) -> Ints:
+        if len(self._population) < 2:
+            return np.asarray(self._space.random_rows(self._rng, 1)[0])
+        mother, father = self._parent(), self._parent()
+        child = np.where(self._rng.random(len(mother)) < 0.5, mother, father)
+        reset = self._rng.random(len(child)) * len(child) < 1.0
+        shift = self._rng.integers(1, np.maximum(self._space.sizes, 2))  # 1..k-1: to any value but this one
+        child = np.where(reset, (child + shift) % self._space.sizes, child)
+        return child if self._space.feasible(child[None])[0] else random_neighbour(self._rng, self._space, mother)
+
+    def _parent(self) -> Ints:
+        """The best of a tournament; members are sorted, so the least index wins."""
+        return self._population[int(self._rng.integers(len(self._population), size=TOURNAMENT).min())][0]
+
+
+GENETIC = Method(
+    "genetic",
+    "Genetic algorithm",
+    Genetic,
+    {"population": POPULATION, "tournament": TOURNAMENT, "crossover": "uniform", "mutation": "1/d", "steady": True},
+)

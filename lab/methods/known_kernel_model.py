@@ -1,0 +1,57 @@
+"""A model that need not be learned: pairs of binary variables, all of one variance. See `told`.
+
+Notation
+    P       (n, n) e_2(z) / e_2(1) of the evaluated rows, the second part of the order kernel at equal relevances
+    y       (n,) standardised values, mean + w^(1/2) times a process of covariance P
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from carbo.inference.chain import Chain
+from carbo.inference.data import Hyper
+from carbo.kernels.base import Scales
+from carbo.kernels.orders import Orders
+from carbo.kernels.spectra import spectra_of
+from carbo.settings import Settings
+from carbo.space.space import Space
+from carbo.surrogate import ensemble as ens
+from carbo.surrogate.surrogate import Beliefs, View
+from lab.methods.presets import Carbo
+
+NOISE = 1e-6
+"""Of the signal variance: what keeps the covariance positive definite."""
+LEAST = 1e-12
+"""Signal variance where all values are the same."""
+
+
+class Told(Carbo):
+    """The preset's engine, its beliefs replaced."""
+
+    def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:
+        super().__init__(settings, space, seed, budget)
+        self._optimizer._beliefs = Pairs(space, settings)
+
+
+class Pairs(Beliefs):
+    """Mean and variance at their maximum likelihood; of the orders of interaction the second alone."""
+
+    def __init__(self, space: Space, settings: Settings) -> None:
+        super().__init__(space, settings)
+        self._kernel = Orders(spectra_of(space.graphs, settings.graph_scale), 2, False)
+
+    def fit(self, rng: np.random.Generator, view: View) -> tuple[Chain, ens.Ensemble]:  # noqa: ARG002
+        data = view.given.predict
+        X, y = data.X, data.y
+        scales = Scales(np.zeros(X.shape[1]), np.zeros(X.shape[1]))
+        P = self._kernel.parts(scales, X)[1] + NOISE * np.eye(len(y))
+        factor = cho_factor(P, lower=True)
+        solved = cho_solve(factor, np.stack([np.ones(len(y)), y], axis=1))
+        mean = float(solved[:, 1].sum() / solved[:, 0].sum())
+        w = max(float((y - mean) @ (solved[:, 1] - mean * solved[:, 0])) / len(y), LEAST)
+        hyper = Hyper(mean, math.log(NOISE * w), np.array([-np.inf, math.log(w)]), scales)
+        return Chain(hyper), ens.build(self._kernel, [hyper], data)

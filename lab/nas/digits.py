@@ -1,0 +1,30 @@
+"""scikit-learn's handwritten digits, 8x8: a data set that every machine has, for a search of minutes.
+
+With 500 images to learn from the best cells still err on one or two of a hundred; with twice as many one small
+convolution would do, and there would be little to search for.
+"""
+
+from __future__ import annotations
+
+from carbo.errors import SettingsError
+from lab.nas.shape import Images
+from lab.nas.training import Split, normalised, shuffled
+
+IMAGES = Images(1, 8, 10)
+TRAINING, VALIDATION = 500, 500
+"""The first and the last of the 1,797 shuffled images."""
+
+
+def digits() -> Split:
+    """The split. SettingsError when scikit-learn is not installed."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise SettingsError("digits: expected the package scikit-learn to be installed, got none; "
+                            "pip install 'carbo[nas]'") from None  # fmt: skip
+    pixels, labels = load_digits(return_X_y=True)
+    order = shuffled(len(labels))
+    first, last = order[:TRAINING], order[-VALIDATION:]
+    images = (pixels / 16).reshape(-1, IMAGES.channels, IMAGES.side, IMAGES.side)
+    train, validate = normalised(images[first], images[last])
+    return Split(IMAGES, train, labels[first].astype("int64"), validate, labels[last].astype("int64"))

@@ -1,0 +1,122 @@
+"""The laboratory's problems: the paper's, exactly, random ones that need no download, and families of other kinds.
+
+>>> ising = problem("ising-1e-2", run=1)
+>>> values = [ising.evaluate(params) for params in ising.initial()]
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from carbo.errors import SettingsError
+from lab.problems.assignment import assignment
+from lab.problems.base import LAMBDAS, Problem, Relocated
+from lab.problems.branin import branin
+from lab.problems.contamination import contamination
+from lab.problems.ising import ising
+from lab.problems.knapsack import knapsack
+from lab.problems.labs import labs
+from lab.problems.maxsat import FILES, RAW, STANDARDISED, maxsat, paper_maxsat, random_maxcut, random_maxsat
+from lab.problems.mixed import mixed
+from lab.problems.nas import nas
+from lab.problems.nk import nk
+from lab.problems.pest_control import pest_control
+from lab.problems.seeds import GROUP, RUNS, checked_run
+from lab.problems.sparse import sparse
+
+
+class Folders(NamedTuple):
+    """What lies outside of the package."""
+
+    data: str | Path | None = None
+    """Downloaded files: .wcnf, CIFAR-10."""
+    trained: str | Path | None = None
+    """Accuracies of networks trained before."""
+
+
+Builder = Callable[[int, Folders], Problem]
+"""A run in 1..25, and the folders that there are, to the problem of that run."""
+
+
+def _without_data(make: Callable[[int], Problem]) -> Builder:
+    return lambda run, _folders: make(run)
+
+
+def _random_case(make: Callable[[int, int], Problem]) -> Builder:
+    """Five instances with five starts each, like the paper's cases."""
+    return lambda run, _folders: make((checked_run(run) - 1) // GROUP, run)
+
+
+def _from_folder(name: str, weights: str) -> Builder:
+    return lambda run, folders: paper_maxsat(name, run, folders.data, weights)
+
+
+def _search(data: str) -> Builder:
+    return lambda run, folders: nas(data, run, *folders)
+
+
+PROBLEMS: dict[str, Builder] = {
+    **{f"ising-{text}": _without_data(partial(ising, lam=lam)) for text, lam in LAMBDAS.items()},
+    **{f"contamination-{text}": _without_data(partial(contamination, lam=lam)) for text, lam in LAMBDAS.items()},
+    "branin": _without_data(branin),
+    "branin-published": _without_data(partial(branin, graph="published")),
+    "pest-control": _without_data(pest_control),
+    "pest-control-fixed": _without_data(partial(pest_control, variant="fixed")),
+    "pest-control-path": _without_data(partial(pest_control, graph="path")),
+    **{name: _from_folder(name, STANDARDISED) for name in FILES},
+    **{f"{name}-raw": _from_folder(name, RAW) for name in FILES},
+    "maxcut-random": _random_case(random_maxcut),
+    "maxsat-random": _random_case(random_maxsat),
+    **{f"sparse-{matter}": _random_case(partial(sparse, matter)) for matter in (3, 8, 40)},
+    "nk": _random_case(nk),
+    "labs": _without_data(labs),
+    "assignment": _random_case(assignment),
+    "mixed": _random_case(mixed),
+    "knapsack": _random_case(knapsack),
+    "nas-digits": _search("digits"),
+    "nas-cifar10": _search("cifar10"),
+}
+"""Every problem by its name; `problem` is the way in."""
+
+
+def problem(name: str, run: int, data: str | Path | None = None, trained: str | Path | None = None) -> Problem:
+    """The problem of that name as it is in a run, 1..25, of the paper.
+
+    data: the folder of downloaded files: .wcnf for the MaxSAT problems of the paper (names in `FILES`, and with
+    "-raw"), CIFAR-10 for "nas-cifar10".
+    trained: a folder in which the architecture searches keep the accuracies they find, and look for known ones.
+    SettingsError on an unknown name or run; DataError when a file is missing or malformed.
+    """
+    if name not in PROBLEMS:
+        close = difflib.get_close_matches(str(name), PROBLEMS, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
+        raise SettingsError(f"problem: expected one of {', '.join(PROBLEMS)}, got {name!r}{meant}")
+    return PROBLEMS[name](run, Folders(data, trained))
+
+
+__all__ = [
+    "FILES",
+    "PROBLEMS",
+    "RUNS",
+    "Problem",
+    "Relocated",
+    "assignment",
+    "branin",
+    "contamination",
+    "ising",
+    "knapsack",
+    "labs",
+    "maxsat",
+    "mixed",
+    "nas",
+    "nk",
+    "pest_control",
+    "problem",
+    "random_maxcut",
+    "random_maxsat",
+    "sparse",
+]

@@ -1,0 +1,80 @@
+"""Sums of small tables, and their least value without listing all points.
+
+Notation
+    scope   which variables a table depends on
+    table   its values, one axis for each variable of the scope
+
+The least value comes from eliminating one variable after the other (non-serial dynamic programming): the tables that
+have the variable are added up, and the sum's least value over the variable is a table of the others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo.numerics.types import Floats, Ints
+
+LARGEST = 2**22
+"""Entries of the largest table that is made while eliminating; a problem that needs a larger one is left unsolved."""
+
+
+class Factor(NamedTuple):
+    """One table."""
+
+    scope: tuple[int, ...]
+    table: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The objective: the sum of all tables at a row."""
+
+    each: tuple[Factor, ...]
+
+    def __call__(self, row: Ints) -> float:
+        return float(self.many(row[None])[0])
+
+    def many(self, rows: Ints) -> Floats:
+        """(n,) the values of rows (n, d)."""
+        values = np.zeros(len(rows))
+        for scope, table in self.each:
+            values += table[tuple(rows[:, i] for i in scope)]
+        return values
+
+    def least(self) -> float | None:
+        """The least value there is, exact but for rounding; None where that takes tables beyond LARGEST."""
+        left = list(self.each)
+        while variables := {i for scope, _ in left for i in scope}:
+            chosen = min(sorted(variables), key=lambda i: _entries([f for f in left if i in f.scope]))
+            touched = [factor for factor in left if chosen in factor.scope]
+            if _entries(touched) > LARGEST:
+                return None
+            whole = _added(touched)
+            scope = tuple(i for i in whole.scope if i != chosen)
+            smaller = Factor(scope, np.asarray(whole.table.min(axis=whole.scope.index(chosen))))
+            left = [factor for factor in left if chosen not in factor.scope] + [smaller]
+        return math.fsum(float(factor.table) for factor in left)
+
+
+def _sizes(factors: list[Factor]) -> dict[int, int]:
+    """variable -> number of its values, ascending."""
+    found = {i: size for scope, table in factors for i, size in zip(scope, table.shape, strict=True)}
+    return dict(sorted(found.items()))
+
+
+def _entries(factors: list[Factor]) -> int:
+    return math.prod(_sizes(factors).values())
+
+
+def _added(factors: list[Factor]) -> Factor:
+    """One table over all of their variables."""
+    sizes = _sizes(factors)
+    total = np.zeros(tuple(sizes.values()))
+    for scope, table in factors:
+        in_order = np.transpose(table, np.argsort(scope))
+        total += in_order.reshape([size if i in scope else 1 for i, size in sizes.items()])
+    return Factor(tuple(sizes), total)

@@ -1,0 +1,72 @@
+"""Neural architecture search: the paper's cell of 31 bits, on CIFAR-10 or on scikit-learn's digits.
+
+Objective: validation error + 0.02 operations / operations of the full cell. The ten starting points are the paper's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from carbo.numerics.types import Ints
+from carbo.space.space import Space
+from carbo.space.variables import Binary
+from lab.nas.cell import BITS, bits_of, is_valid
+from lab.nas.cifar10 import located
+from lab.nas.objective import Objective
+from lab.nas.training import EPOCHS, SEEDS
+from lab.problems.base import Problem
+from lab.problems.seeds import checked_run
+
+BUDGET = 260
+PACKAGES = {"digits": ("torch", "scikit-learn"), "cifar10": ("torch",)}
+STARTS = (
+    "1100000000100000100001000100101",
+    "1111111111100000100001000100101",
+    "0011111111100001100001000100101",
+    "0011011101100001100001000100101",
+    "0011111111111000000011000001101",
+    "0011011101111000000011000001101",
+    "1111111111111000000011000001101",
+    "1111011101111000000011000001101",
+    "1111111111111111111111111111111",
+    "1101110111111111111111111111111",
+)
+"""The paper's ten: chains, two ways side by side, everything connected; 5x5 convolutions, some with pooling between."""
+NAMES = tuple(
+    [f"H{i} {what}" for i in range(1, 6) for what in ("conv", "large")]
+    + [
+        f"{start}-{end}"
+        for n, start in enumerate(("IN", "H1", "H2", "H3", "H4", "H5"))
+        for end in ("H1", "H2", "H3", "H4", "H5", "OUT")[n:]
+    ]
+)
+"""Of the 31 bits."""
+assert len(NAMES) == BITS
+
+
+def nas(data: str, run: int, folder: str | Path | None = None, trained: str | Path | None = None) -> Problem:
+    """The search on a data set, "digits" or "cifar10". Runs differ only in the seeds of methods.
+
+    folder: where the downloaded data are, for cifar10. trained: a folder where accuracies are kept for other processes
+    and later runs; bit strings that make the same network are trained once. DataError when a file is missing.
+    """
+    if data == "cifar10":
+        located(folder)
+    return Problem(
+        name=f"nas-{data}",
+        run=checked_run(run),
+        space=Space({name: Binary() for name in NAMES}),
+        budget=BUDGET,
+        objective=Objective(data, *(None if each is None else str(each) for each in (folder, trained))),
+        design=_design,
+        optimum=None,
+        instance={"data": data, "seeds": len(SEEDS), "epochs": EPOCHS},
+        valid=is_valid,
+        packages=PACKAGES[data],
+    )
+
+
+def _design(run: int) -> Ints:  # noqa: ARG001 - all runs start from the same cells
+    return np.array([bits_of(text) for text in STARTS])

@@ -1,0 +1,1 @@
+"""Runs of methods on problems, and the folder that records them."""

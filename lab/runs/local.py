@@ -1,0 +1,195 @@
+"""Runs in processes of this machine.
+
+The workers append what they finish themselves: however this process ends, finished runs are on the disk. They are
+started afresh (spawn) with one thread each for the linear algebra, and end when this process does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+from lab.runs.events import Advanced, Elsewhere, Event, Failed, Finished, Note, Started, Tick, reason
+from lab.runs.grid import Task
+from lab.runs.machine import REPEATABLE, machine, revision
+from lab.runs.runner import run_one
+from lab.runs.store import Store, outcome
+
+REFRESH = 0.2
+"""Seconds between two reports of a run under way."""
+MOMENT = 0.5
+"""Seconds without news after which a Tick is one."""
+# Python's janitor of semaphores complains about those of workers that were killed, and removes them.
+CHILDREN = {**REPEATABLE, "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: SpawnProcess
+    connection: Connection
+    task: Task | None = None
+
+
+def work(tasks: Sequence[Task], folder: Path, jobs: int) -> Generator[Event]:
+    """Do the tasks with as many processes as `jobs`; closing the iterator ends them at once.
+
+    A run that another process has is tried again after the last one, and then left to it.
+    """
+    waiting, again = deque(tasks), deque[Task]()
+    workers: list[_Worker] = []
+    try:
+        while True:
+            _hand_out(workers, waiting or again, folder, jobs)
+            busy = {worker.connection: worker for worker in workers if worker.task is not None}
+            if not busy:
+                return
+            spoke = wait(list(busy), timeout=MOMENT)
+            for worker in (worker for connection, worker in busy.items() if connection in spoke):
+                event = _report(worker, workers)
+                if isinstance(event, Elsewhere) and waiting:
+                    again.append(event.task)
+                else:
+                    yield event
+            yield Tick()
+    finally:
+        _end(workers, Store(folder, lambda _text: None))
+
+
+def _hand_out(workers: list[_Worker], waiting: deque[Task], folder: Path, jobs: int) -> None:
+    while waiting:
+        idle = next((worker for worker in workers if worker.task is None), None)
+        if idle is None:
+            if len(workers) >= jobs:
+                return
+            idle = _start(folder)
+            workers.append(idle)
+        idle.task = waiting.popleft()
+        with contextlib.suppress(OSError):  # it died; its end of the pipe tells
+            idle.connection.send(idle.task)
+
+
+def _report(worker: _Worker, workers: list[_Worker]) -> Event:
+    """What the worker said; if it died, that its task failed."""
+    assert worker.task is not None
+    try:
+        event: Event = worker.connection.recv()
+    except (EOFError, OSError):
+        workers.remove(worker)
+        worker.process.join()
+        return Failed(worker.task, f"its process ended ({_how(worker.process.exitcode)})")
+    if not isinstance(event, Started | Advanced | Note):
+        worker.task = None
+    return event
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"by {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+def _start(folder: Path) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=serve, args=(there, folder), daemon=True)
+    # Ctrl-C reaches all processes of a terminal; this one deals with it, so the child is born deaf to it.
+    with _environment(CHILDREN), _blocked(signal.SIGINT):
+        process.start()
+    there.close()
+    return _Worker(process, here)
+
+
+def _end(workers: list[_Worker], store: Store) -> None:
+    for worker in workers:
+        worker.process.kill() if worker.task is not None else worker.connection.close()
+    for worker in workers:
+        worker.process.join()
+        worker.connection.close()
+        if worker.task is not None:
+            with store.claim(worker.task.key):
+                pass  # removes the file that a killed worker left
+
+
+@contextlib.contextmanager
+def _environment(wanted: dict[str, str]) -> Iterator[None]:
+    """Within: processes that are started have these variables, too."""
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _blocked(which: signal.Signals) -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {which})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def serve(connection: Connection, folder: Path) -> None:
+    """A worker: takes tasks, reports on them, until there are no more or its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    revision(), machine()  # of the code as it was loaded, whatever happens to the files in the hours to come
+    store = Store(folder, lambda text: connection.send(Note(text)))
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            task = connection.recv()
+            connection.send(_attempt(task, store, connection))
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _attempt(task: Task, store: Store, connection: Connection) -> Event:
+    try:
+        with store.claim(task.key) as is_ours:
+            if not is_ours:
+                return Elsewhere(task)
+            recorded = store.finished(task.problem).get(task.key)
+            if recorded is not None:  # since this process was told to do it
+                return Finished(task, recorded, fresh=False)
+            connection.send(Started(task))
+            record = run_one(task, _Reporter(task, connection))
+            store.append(record)
+            return Finished(task, outcome(record))
+    except Exception as error:  # noqa: BLE001 - whatever a method raises, the other runs go on
+        return Failed(task, reason(error))
+
+
+class _Reporter:
+    """Progress sent to the parent, not more often than a person can see."""
+
+    def __init__(self, task: Task, connection: Connection) -> None:
+        self._task = task
+        self._connection = connection
+        self._last = -REFRESH
+
+    def __call__(self, evaluations: int, best: float) -> None:
+        now = time.monotonic()
+        if now - self._last >= REFRESH:
+            self._last = now
+            self._connection.send(Advanced(self._task, evaluations, best))

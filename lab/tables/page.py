@@ -1,0 +1,122 @@
+"""docs/results.md, written from the recorded runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from carbo.errors import DataError
+from lab.tables import losses as verdicts
+from lab.tables import plots
+from lab.tables.formats import markdown
+from lab.tables.number_cells import counted
+from lab.tables.paper import COLUMNS, Column
+from lab.tables.rankings import comparisons
+from lab.tables.results import FORMS, PUBLISHED, REFERENCE, Results, title
+from lab.tables.tables import everything
+
+FIGURES = "figures"
+"""Where the figures are, beside the page."""
+HEAD = """# Results
+
+Written by `python -m lab page` from the records in `results/runs/`; not to be edited by hand.
+
+    python -m lab run --help     # more runs: each appends a line to results/runs/
+    python -m lab page           # this page and its figures anew
+    python -m lab table          # the tables alone; --format md, csv or latex
+
+{count} of {methods} on {problems}, the last one finished {last}.
+
+Numbers are the best value found with the problem's whole budget, smaller being better: mean ± standard error, number of
+runs in brackets. Rows called *printed* are the paper's (its supplement; 25 runs). Runs are those of the paper, 1 to 25,
+with its instances and initial points; the table of runs says which ones were done. *Relocated* problems have each
+variable's values shuffled, so that no optimum sits at a structured point such as all zeros: a method that wins only on
+the original has not won.
+"""
+CLEARLY = """\
+Listed is every column where another's mean is smaller than ours. A difference to a rival is called clear where the
+95 % interval of the paired difference (Student's t) leaves out 0, one to a printed number where it is more than two
+standard errors, ours and the paper's together. Beside printed numbers ours are compared by the distance from the best
+possible where that is known, because the runs done need not be of the same cases as the paper's.
+"""
+
+
+def render(results: Results) -> str:
+    """The page's text."""
+    forms = [form for form in FORMS if results.problems(form)]
+    parts = [_head(results), _lost(results, forms)]
+    for form in forms:
+        parts.append(f"## The problems, {form}\n")
+        parts.append(markdown(everything(results, [form]), heading="###"))
+        parts.append(f"### Figures, {form}\n\n" + "\n".join(_figures(results, form)))
+    parts.append(_origin(results))
+    return "\n".join(parts)
+
+
+def write(results: Results, path: Path, figures: bool = True) -> list[Path]:
+    """Write the page, and the figures into a folder beside it; returns the files. DataError when that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(results), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"page {str(path)!r}: expected a file that can be written, got: {error}") from error
+    return [path, *(plots.draw_all(results, FORMS, path.parent / FIGURES) if figures else [])]
+
+
+def _head(results: Results) -> str:
+    records = results.records()
+    methods = len({record.method for record in records})
+    problems = len({record.problem for record in records})
+    return HEAD.format(count=counted(len(records)), methods=counted(methods, "method"),
+                       problems=counted(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
+
+
+def _lost(results: Results, forms: Sequence[str]) -> str:
+    """What our presets lose, and how much that is of all."""
+    lines = ["## What is lost", "", CLEARLY]
+    for method in (REFERENCE, PUBLISHED):
+        rivals = [each for form in forms for each in verdicts.against_rivals(results, form, method)]
+        lines += _list(f"{title(method)} beside the rivals, on the runs that both have", rivals)
+        lines += _list(f"{title(method)} beside the paper's printed numbers", verdicts.against_printed(results, method))
+    if results.newest(PUBLISHED) is not None:
+        short = [f"- {each}" for each in verdicts.short_of_paper(results)]
+        lines += [f"**{title(PUBLISHED)}, clearly behind the paper's own COMBO**", "", *(short or ["- nowhere"]), ""]
+    return "\n".join(lines)
+
+
+def _list(what: str, found: Sequence[verdicts.Verdict]) -> list[str]:
+    """The score, and each comparison that is lost."""
+    lost = [f"- {each}" for each in verdicts.lost(found)]
+    return [f"**{what}**: {verdicts.score(found)}.", *([""] if lost else []), *lost, ""] if found else []
+
+
+def _figures(results: Results, form: str) -> list[str]:
+    ranks = [f"![Ranks, {form}]({FIGURES}/ranks-{form}.png)\n"] if comparisons(results, form) else []
+    columns = [COLUMNS.get(name, Column(name, name)) for name in results.problems(form)]
+    return ranks + [f"![{column.title}, {form}]({FIGURES}/{column.problem}-{form}.png)\n" for column in columns]
+
+
+def _origin(results: Results) -> str:
+    """Machines, versions and revisions of the runs."""
+    records = results.records()
+    lines = ["## Where the numbers come from", ""]
+    machines = Counter(_machine(record.machine) for record in records)
+    lines += [f"- {counted(count)} on {machine}" for machine, count in _sorted(machines)]
+    lines += [f"- carbo at revision {revision}: {counted(count)}"
+              for revision, count in _sorted(Counter(record.revision for record in records))]  # fmt: skip
+    packages: dict[str, set[str]] = {}
+    for record in records:
+        for name, number in record.versions.items():
+            packages.setdefault(name, set()).add(number)
+    lines += ["- versions: " + ", ".join(f"{name} {' and '.join(sorted(packages[name]))}" for name in sorted(packages))]
+    return "\n".join(lines) + "\n"
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in machine.items())
+
+
+def _sorted(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,113 @@
+"""Mean ranks of methods over problems, on the runs that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lab.tables.formats import Cell, Row, Table
+from lab.tables.paper import COLUMNS
+from lab.tables.results import REFERENCE, Case, Results, Version
+from lab.tables.statistics import mean_ranks, shared
+
+MOMENTS = (50, 100, 200)
+"""Numbers of evaluations at which ranks are taken, besides the end."""
+AT_LEAST = (1, 5, 25)
+"""A comparison for each of these numbers of runs a method must have on every problem."""
+BINARY = ("contamination", "ising", "maxsat", "maxcut", "nas", "nk", "labs")
+"""How the names of binary problems begin; the constrained knapsack is not one of them, BOCS cannot take it."""
+
+
+class Comparison(NamedTuple):
+    """Methods on problems, and the runs of each problem that all the methods have."""
+
+    what: str
+    problems: tuple[str, ...]
+    versions: tuple[Version, ...]
+    cases: tuple[tuple[Case, ...], ...]
+    absent: tuple[Version, ...]
+    """Versions with runs that could not be compared."""
+
+
+def rankings(results: Results, form: str) -> list[Table]:
+    """A table of mean ranks for each comparison."""
+    return [_table(results, form, comparison) for comparison in comparisons(results, form)]
+
+
+def comparisons(results: Results, form: str) -> list[Comparison]:
+    """Of the paper's problems, then of those of other families; without the former, of the latter alone.
+
+    Problems are those that our default preset was run on (all, if it was not run), once each whatever their graphs;
+    not those that a single method was run on.
+    """
+    paper, others = _problems(results, form)
+    found = _of(results, form, ("all problems", "binary problems"), paper or others)
+    if paper and others:
+        found += _of(results, form, ("other families", "binary ones of other families"), others)
+    return found
+
+
+def _of(results: Results, form: str, names: tuple[str, str], problems: tuple[str, ...]) -> list[Comparison]:
+    """Of all of them; with fewer methods where these have more runs; of the binary ones where more take part."""
+    binary = tuple(name for name in problems if name.startswith(BINARY))
+    found: list[Comparison] = []
+    for least in AT_LEAST:
+        made = [_comparison(results, form, names[0], problems, least)]
+        if binary and binary != problems:
+            made.append(_comparison(results, form, names[1], binary, least))
+        wide = set(made[0].versions)
+        for each in made:
+            adds = each is made[0] or not set(each.versions) <= wide
+            known = any((each.problems, each.versions) == (other.problems, other.versions) for other in found)
+            found += [each] if adds and not known and len(each.versions) > 1 else []
+    return sorted(found, key=lambda each: names.index(each.what))
+
+
+def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | None) -> list[float]:
+    """Mean rank of each version after so many evaluations, or at the end of problems that have fewer."""
+    tables: list[dict[Case, list[float]]] = []
+    for name, cases in zip(comparison.problems, comparison.cases, strict=True):
+        last = min(moment or results.budgets[name], results.budgets[name]) - 1
+        runs = [results.of(name, form, version) for version in comparison.versions]
+        tables.append({case: [float(each[case].best[last]) for each in runs] for case in cases})
+    return mean_ranks(tables)
+
+
+def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The paper's, and those of other families."""
+    reference = results.newest(REFERENCE)
+    everywhere = [name for name in results.problems(form) if len(results.versions_on(name, form)) > 1]
+    present = [name for name in everywhere if reference and results.of(name, form, reference)] or everywhere
+    paper = tuple(name for name in present if name in COLUMNS and not COLUMNS[name].variant)
+    others = tuple(name for name in present if name not in COLUMNS)
+    return paper, others or (() if paper else tuple(present))
+
+
+def _comparison(results: Results, form: str, what: str, problems: tuple[str, ...], least: int) -> Comparison:
+    runs = {version: [results.of(name, form, version) for name in problems] for version in results.versions}
+    enough = {version: each for version, each in runs.items() if min(map(len, each), default=0) >= least}
+    versions, cases = shared(enough)
+    absent = tuple(version for version, each in runs.items() if any(each) and version not in versions)
+    return Comparison(what, problems, tuple(versions), tuple(map(tuple, cases)), absent)
+
+
+def _table(results: Results, form: str, comparison: Comparison) -> Table:
+    moments: Sequence[int | None] = (*MOMENTS, None)
+    columns = [ranks_at(results, form, comparison, moment) for moment in moments]
+    counts = [len(cases) for cases in comparison.cases]
+    few = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    order = sorted(range(len(comparison.versions)), key=lambda i: columns[-1][i])
+    rows = tuple(
+        Row(results.labels[comparison.versions[i]],
+            tuple(Cell(f"{column[i]:.2f}", column[i], None, sum(counts)) for column in columns))
+        for i in order
+    )  # fmt: skip
+    shares = ", ".join(f"{name} {n}" for name, n in zip(comparison.problems, counts, strict=True))
+    notes = [f"1 is best of {len(order)}; equal to four decimals shares a rank; every problem counts the same; after "
+             "the end of a shorter problem its last value stands",
+             f"problems and shared runs: {shares}"]  # fmt: skip
+    if comparison.absent:
+        notes.append("left out for want of shared runs: " + ", ".join(results.labels[v] for v in comparison.absent))
+    heads = tuple("end" if moment is None else f"after {moment}" for moment in moments)
+    title = f"Mean rank, {form}: {comparison.what}, {len(order)} methods, {few} shared runs of each"
+    return Table("rank", form, title, heads, rows, tuple(notes))

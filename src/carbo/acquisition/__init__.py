@@ -1,0 +1,1 @@
+"""The acquisition: which row to evaluate next."""

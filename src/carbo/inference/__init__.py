@@ -1,0 +1,1 @@
+"""The posterior of a kernel's parameters given the data."""

@@ -1,0 +1,1 @@
+"""carbo as an Optuna sampler."""

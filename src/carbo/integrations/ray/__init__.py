@@ -1,0 +1,1 @@
+"""carbo as a Ray Tune searcher."""

@@ -1,0 +1,1 @@
+"""Kernels over the product of the variables' graphs."""

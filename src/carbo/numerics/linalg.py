@@ -1,0 +1,144 @@
+"""Gaussian process algebra on matrices; it knows no graph and no kernel.
+
+Notation
+    n, N    number of observations, of points to predict
+    C       (n, n) covariance of the observations, noise included
+    L       (n, n) lower Cholesky factor of C, Fortran order
+    r       (n,) residuals y - mean
+    alpha   (n,) C^-1 r
+    Ks      (N, n) covariance between the points and the observations
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from carbo.errors import NumericalError
+from carbo.numerics.types import Floats
+
+JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+"""Rungs of the jitter ladder, in units of the mean diagonal."""
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Fit(NamedTuple):
+    """What one covariance says of the residuals: log N(r; 0, C) = log_det_half + quad_half - n/2 log 2 pi."""
+
+    log_det_half: float  # -1/2 log det C
+    quad_half: float  # -1/2 r' C^-1 r
+
+    @property
+    def log_likelihood(self) -> float:
+        """Without the constant -n/2 log 2 pi."""
+        return self.log_det_half + self.quad_half
+
+    def plus(self, other: Fit) -> Fit:
+        """Of independent residuals together."""
+        return Fit(self.log_det_half + other.log_det_half, self.quad_half + other.quad_half)
+
+
+def cholesky(C: Floats) -> Floats:
+    """L with L L' = C + jitter, the smallest rung that works. C keeps its values.
+
+    Raises NumericalError when even the last rung fails.
+    """
+    scale = float(np.mean(np.diagonal(C)))
+    for jitter in JITTERS:
+        L = np.array(C, order="F")
+        L[np.diag_indices_from(L)] += jitter * scale
+        L, info = lapack.dpotrf(L, lower=1, clean=1, overwrite_a=1)
+        if info == 0 and math.isfinite(L[-1, -1]):
+            return np.asarray(L)
+    raise NumericalError(
+        f"covariance of {len(C)} observations: expected a positive definite matrix, got one that stays singular "
+        f"with {JITTERS[-1]:g} of its mean diagonal added; are values infinite or NaN?"
+    )
+
+
+def fit_in_place(C: Floats, r: Floats) -> Fit | None:
+    """`Fit` of one Fortran-ordered covariance, which is overwritten; None when C is not positive definite.
+
+    The sampler calls this thousands of times a suggestion: no copy, no check, one factor, one solve.
+    """
+    L, info = lapack.dpotrf(C, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        return None
+    v, _ = lapack.dtrtrs(L, r, lower=1)
+    quad = float(np.dot(v, v))
+    log_det = float(np.log(L.diagonal()).sum())
+    return Fit(-log_det, -0.5 * quad) if math.isfinite(quad) and math.isfinite(log_det) else None
+
+
+class Head(NamedTuple):
+    """Some observations (index 1) eliminated before the others: their fit, and what they leave the others with.
+
+    With A (n1, n2) the covariance between the two groups: H = A' C11^-1 A, g = A' C11^-1 r1.
+    """
+
+    fit: Fit
+    H: Floats
+    g: Floats
+
+
+def eliminate(C11: Floats, A: Floats, r1: Floats, H: Floats) -> Head | None:
+    """Eliminate observations with covariance C11 (n1, n1) and residuals r1; None when C11 is not positive definite.
+
+    All arrays are in Fortran order; C11 and A are overwritten, and H (n2, n2) is where the result's H is written.
+    """
+    L, info = lapack.dpotrf(C11, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        return None
+    v, _ = lapack.dtrtrs(L, r1, lower=1)
+    own = Fit(-float(np.log(L.diagonal()).sum()), -0.5 * float(v @ v))
+    if A.shape[1] == 0:
+        return Head(own, H, np.empty(0))
+    W = blas.dtrsm(1.0, L, A, lower=1, overwrite_b=1)
+    return Head(own, blas.dgemm(1.0, W, W, beta=0.0, c=H, trans_a=1, overwrite_c=1), v @ W)
+
+
+def fit(C: Floats, r: Floats) -> Fit:
+    """`Fit` with the jitter ladder; raises NumericalError like `cholesky`."""
+    L = cholesky(C)
+    v = solve_lower(L, r)
+    return Fit(-float(np.sum(np.log(np.diagonal(L)))), -0.5 * float(v @ v))
+
+
+def solve_lower(L: Floats, b: Floats) -> Floats:
+    """L^-1 b for a vector or a matrix b."""
+    v, _ = lapack.dtrtrs(L, b, lower=1)
+    return np.asarray(v)
+
+
+def solve_upper(L: Floats, b: Floats) -> Floats:
+    """L^-T b for a vector or a matrix b."""
+    v, _ = lapack.dtrtrs(L, b, lower=1, trans=1)
+    return np.asarray(v)
+
+
+def log_likelihood(C: Floats, r: Floats) -> float:
+    """log N(r; 0, C), in full (supplement B.1)."""
+    return fit(C, r).log_likelihood - 0.5 * len(r) * LOG_2PI
+
+
+class Conditioned(NamedTuple):
+    """A Gaussian process given its observations."""
+
+    mean: float
+    L: Floats
+    alpha: Floats
+
+
+def condition(C: Floats, y: Floats, mean: float) -> Conditioned:
+    """Condition on values y with constant prior mean. Raises NumericalError like `cholesky`."""
+    L = cholesky(C)
+    return Conditioned(mean, L, solve_upper(L, solve_lower(L, y - mean)))
+
+
+def predict(gp: Conditioned, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the latent function at N points, each (N,); Ks (N, n), prior_variance (N,)."""
+    V = solve_lower(gp.L, Ks.T)
+    return gp.mean + Ks @ gp.alpha, np.maximum(prior_variance - np.einsum("ij,ij->j", V, V), 0.0)

@@ -1,0 +1,66 @@
+"""What panels are made of: sections, tables, exact numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from carbo.report.markup import Markup, joined, tag
+from carbo.report.numbers import figure
+
+
+def section(name: str, title: str, about: Any, *children: Any, long: bool = False) -> Markup:
+    """A panel: its heading, a sentence on how to read it, its content. long: it may run over pages in print."""
+    head = tag("h2", title, id=f"{name}-heading")
+    said = tag("p", about, class_="about") if about else None
+    style = "long" if long else None
+    return tag("section", head, said, *children, id=name, class_=style, aria_labelledby=f"{name}-heading")
+
+
+def missing(why: str) -> Markup:
+    """What stands where there is nothing to show."""
+    return tag("p", why, class_="missing")
+
+
+def exact_number(value: float, text: str | None = None, name: str | None = None) -> Markup:
+    """A number for people that holds all its digits for machines."""
+    return tag("data", text or figure(value), value=repr(float(value)), id=name)
+
+
+def table(
+    heads: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = (), **attributes: Any
+) -> Markup:
+    """A table in a box of its own, which scrolls where the table is too wide; `numbers` are columns of figures.
+
+    The first cell of each row is its heading.
+    """
+    style = ["number" if i in numbers else None for i in range(len(heads))]
+    head = tag("tr", *(tag("th", text, scope="col", class_=s) for text, s in zip(heads, style, strict=True)))
+    body = [
+        tag("tr", tag("th", row[0], scope="row", class_=style[0]),
+            *(tag("td", cell, class_=s) for cell, s in zip(row[1:], style[1:], strict=True)))
+        for row in rows
+    ]  # fmt: skip
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body), **attributes), class_="box", tabindex="0")
+
+
+def folded(words: str, content: Markup) -> Markup:
+    """Content that is seen when asked for."""
+    return tag("details", tag("summary", words), tag("div", content, class_="folded"))
+
+
+def listed(*sentences: str | None) -> Markup | None:
+    """Remarks below a chart; None where there are none."""
+    said = [tag("li", sentence) for sentence in sentences if sentence]
+    return tag("ul", *said, class_="plain quiet") if said else None
+
+
+def pairs(style: str, *entries: tuple[Any, Any] | None) -> Markup:
+    """Terms and what is said of them."""
+    each = (joined(tag("dt", entry[0]), tag("dd", entry[1])) for entry in entries if entry is not None)
+    return tag("dl", *each, class_=style)
+
+
+def command(line: str) -> Markup:
+    """A command line that is broken between its words rather than at hyphens."""
+    return tag("pre", tag("code", joined(*(tag("span", word, class_="word") for word in line.split(" ")), by=" ")))

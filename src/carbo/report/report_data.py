@@ -1,0 +1,70 @@
+"""Everything that a page shows, as plain values."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy
+
+import carbo
+from carbo.report.definition import Definition, command_of, definition
+from carbo.report.findings import trail
+from carbo.report.model_data import Fitted, fitted
+from carbo.report.trials import Evaluation, evaluations
+
+if TYPE_CHECKING:
+    from carbo.report.source import Source
+
+LEFT_OUT = "The model was left out of this page (--no-model)."
+
+
+@dataclass(frozen=True)
+class Report:
+    """A study, ready to be drawn."""
+
+    name: str
+    definition: Definition
+    evaluations: tuple[Evaluation, ...]
+    """All trials, by number."""
+    model: Fitted | str
+    """Or why there is none."""
+    tuned: bool
+    """Whether `carbo tune` made the study."""
+    best_command: str | None
+    versions: dict[str, str]
+    made: datetime.datetime
+
+    @property
+    def direction(self) -> str:
+        return self.definition.direction
+
+
+def gather(source: Source, model: bool = True) -> Report:
+    """Read the study and, unless told not to, ask the engine."""
+    import optuna
+
+    tuned = source.described is not None
+    rows = evaluations(source.study.get_trials(deepcopy=False), tuned)
+    what = definition(source)
+    found = trail(rows, what.direction)
+    best = found[-1][0] if found else None
+    return Report(
+        name=source.study.study_name,
+        definition=what,
+        evaluations=rows,
+        model=fitted(source.study, source.sampler) if model else LEFT_OUT,
+        tuned=tuned,
+        best_command=command_of(source.described, best.params, best.number) if best else None,
+        versions={
+            "carbo": carbo.__version__,
+            "Optuna": optuna.__version__,
+            "Python": platform.python_version(),
+            "NumPy": np.__version__,
+            "SciPy": scipy.__version__,
+        },
+        made=datetime.datetime.now().astimezone(),
+    )

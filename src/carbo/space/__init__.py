@@ -1,0 +1,1 @@
+"""Search spaces: variables, their graphs, rows of integers, constraints and neighbours."""

@@ -1,0 +1,235 @@
+"""Variables: lists of choices with a graph over them, and the checks that make their errors teach.
+
+Notation
+    k       number of choices
+    W       (k, k) weights of the edges between choices
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from carbo.space import graphs
+from carbo.space.choices import (
+    as_json,
+    as_number,
+    as_text,
+    few,
+    finite,
+    flag,
+    listed,
+    loggable,
+    named_graph,
+    native,
+    ordered,
+    positions,
+    refuse,
+    weights,
+    whole,
+)
+from carbo.space.graphs import Graph
+
+DEFAULT_POINTS = 51
+"""Grid points of a Float, and the most that a logarithmic Integer has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """What a variable's arguments mean, once they have been checked."""
+
+    choices: tuple[Any, ...]
+    graph: Graph
+    index: dict[Any, int]
+
+
+class Variable:
+    """A finite list of choices with a graph over them; frozen.
+
+    Constructors only store their arguments. `Space` checks them, so that errors name the variable; reading
+    `choices`, `size` or `graph` of a variable outside a space checks too, under the name of its kind.
+    """
+
+    arguments: dict[str, Any]
+
+    def __init__(self, **arguments: Any) -> None:
+        vars(self)["arguments"] = {key: native(value) for key, value in arguments.items()}
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: make a new variable instead of setting {key!r}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={reprlib.repr(v)}' for k, v in self.arguments.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Variable):
+            return NotImplemented
+        return self.choices == other.choices and self.describe(as_text) == other.describe(as_text)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.choices))
+
+    def domain(self, name: str) -> Domain:
+        """The checked meaning of the arguments; SpaceError naming `name` when they have none."""
+        if "_domain" not in vars(self):
+            vars(self)["_domain"] = self._check(name)
+        checked: Domain = vars(self)["_domain"]
+        return checked
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The values, native Python ones, in the order that rows count them."""
+        return self.domain(type(self).__name__).choices
+
+    @property
+    def size(self) -> int:
+        return len(self.choices)
+
+    @property
+    def graph(self) -> Graph:
+        return self.domain(type(self).__name__).graph
+
+    def position(self, value: Any) -> int | None:
+        """Where `value` stands in the choices; None when it is not one of them."""
+        try:
+            return self.domain(type(self).__name__).index.get(native(value))
+        except TypeError:  # unhashable
+            return None
+
+    def describe(self, encode: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+        """A JSON value that `Space.from_description` reads; `encode` maps each choice (SpaceError if not JSON)."""
+        return {"kind": type(self).__name__.lower()} | self._details(encode or as_json)
+
+    def _check(self, name: str) -> Domain:
+        raise NotImplementedError
+
+    def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:  # noqa: ARG002
+        return self.arguments
+
+
+class Binary(Variable):
+    """False or True."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _check(self, name: str) -> Domain:  # noqa: ARG002
+        return Domain((False, True), graphs.complete(2), {False: 0, True: 1})
+
+
+class Categorical(Variable):
+    """Choices without an order: every one is next to every other, unless `graph` says who is.
+
+    graph: "complete", "path" or "cycle"; a (k, k) matrix of weights >= 0, rows in the order of the choices; or a
+    networkx graph whose nodes are the choices (edge attribute `weight`, 1 where absent).
+    """
+
+    def __init__(self, choices: Iterable[Any], graph: Any = None) -> None:
+        super().__init__(choices=listed(choices), graph=graph)
+
+    def _check(self, name: str) -> Domain:
+        choices, given = self.arguments["choices"], self.arguments["graph"]
+        index = positions(name, choices)
+        if given is None:
+            made = graphs.complete(len(choices))
+        elif isinstance(given, str):
+            made = named_graph(name, given, len(choices))
+        else:
+            made = graphs.from_weights(weights(name, given, index), len(choices), name)
+        return Domain(choices, made, index)
+
+    def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:
+        weights = self.graph.weights
+        shape = self.graph.kind if weights is None else weights.tolist()
+        return {"choices": [encode(v) for v in self.choices], "graph": shape}
+
+
+class Ordinal(Variable):
+    """Values of any hashable type in the given order, each next to the one before and the one after."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        super().__init__(values=listed(values))
+
+    def _check(self, name: str) -> Domain:
+        return _levels(name, self.arguments["values"])
+
+    def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:
+        return {"values": [encode(v) for v in self.choices]}
+
+
+class Integer(Variable):
+    """low, low + step, ... up to `high`, on a path.
+
+    log=True takes instead the distinct roundings of 51 log-spaced numbers from low to high, both included.
+    """
+
+    def __init__(self, low: int, high: int, step: int = 1, log: bool = False) -> None:
+        super().__init__(low=low, high=high, step=step, log=log)
+
+    def _check(self, name: str) -> Domain:
+        low, high, step = (whole(name, key, self.arguments[key]) for key in ("low", "high", "step"))
+        ordered(name, low, high)
+        if step < 1:
+            refuse(name, "step >= 1", f"step={step}", "swap low and high to count down, or use Ordinal")
+        if not flag(name, self.arguments["log"]):
+            return _levels(name, few(name, range(low, high + 1, step)))
+        loggable(name, low)
+        if step != 1:
+            refuse(name, "step=1 with log=True", f"step={step}", "drop one of the two")
+        inner = np.rint(np.geomspace(low, high, DEFAULT_POINTS)[1:-1]).tolist()
+        return _levels(name, sorted({low, high, *(min(max(int(v), low), high) for v in inner)}))
+
+
+class Float(Variable):
+    """`points` numbers from low to high, both exact, evenly spaced (log=True: in the logarithm), on a path.
+
+    low == high is one value whatever `points`; points=1 is `low` alone. A number within 1e-9 (relative) of a
+    grid point counts as that point.
+    """
+
+    def __init__(self, low: float, high: float, points: int = DEFAULT_POINTS, log: bool = False) -> None:
+        super().__init__(low=low, high=high, points=points, log=log)
+
+    def _check(self, name: str) -> Domain:
+        low, high = (finite(name, key, self.arguments[key]) for key in ("low", "high"))
+        points = whole(name, "points", self.arguments["points"])
+        ordered(name, low, high)
+        if not math.isfinite(high - low):
+            refuse(name, "a finite high - low", f"low={low!r}, high={high!r}", "narrow the range")
+        if points < 1:
+            refuse(name, "points >= 1", f"points={points}", "give the number of grid points")
+        if flag(name, self.arguments["log"]):
+            loggable(name, low)
+        points = len(few(name, range(points if high > low else 1)))
+        grid = (np.geomspace if self.arguments["log"] else np.linspace)(low, high, points).tolist()
+        if len(set(grid)) < points:
+            refuse(name, f"{points} distinct points", f"{len(set(grid))} that float64 tells apart", "use fewer points")
+        return _levels(name, grid)
+
+    def position(self, value: Any) -> int | None:
+        exact, number = super().position(value), as_number(value)
+        if exact is not None or not math.isfinite(number):
+            return exact
+        grid = np.array(self.choices)
+        nearest = int(np.argmin(np.abs(grid - number)))
+        slack = 1e-9 * float(np.min(np.diff(grid), initial=np.inf)) if len(grid) > 1 else 0.0  # for a grid point 0
+        return nearest if math.isclose(grid[nearest], number, rel_tol=1e-9, abs_tol=slack) else None
+
+    def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:  # noqa: ARG002
+        return self.arguments | {"low": float(self.arguments["low"]), "high": float(self.arguments["high"])}
+
+
+def _levels(name: str, values: Any) -> Domain:
+    choices = tuple(values) if isinstance(values, list | range) else values
+    index = positions(name, choices)
+    return Domain(choices, graphs.path(len(choices)), index)
+
+
+KINDS: dict[str, type[Variable]] = {
+    kind.__name__.lower(): kind for kind in (Binary, Categorical, Ordinal, Integer, Float)
+}

@@ -1,0 +1,92 @@
+"""The parts of an optimiser's state as JSON values, and back. Damage is a ValueError, TypeError or KeyError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from carbo.inference import chain as chains
+from carbo.inference.chain import Chain, Tuning
+from carbo.inference.data import Hyper
+from carbo.inference.gibbs import Model
+from carbo.inference.selection import Shape
+from carbo.kernels.base import Scales
+from carbo.numerics.types import Ints
+from carbo.space.space import Space
+from carbo.surrogate.surrogate import Beliefs
+
+
+def saved(beliefs: Beliefs) -> dict[str, Any]:
+    """What moves of the beliefs; `restore` puts it back."""
+    return {
+        "chain": _chain_state(beliefs.chain),
+        "failure_chain": _chain_state(beliefs.failure_chain),
+        "shape": list(beliefs.shape),
+    }
+
+
+def restore(beliefs: Beliefs, state: Mapping[str, Any]) -> None:
+    beliefs.shape = _shape_from(state["shape"])
+    beliefs.chain = _chain_from(state["chain"], beliefs.model)
+    beliefs.failure_chain = _chain_from(state["failure_chain"], beliefs.failure_model)
+
+
+def generator_state(rng: np.random.Generator) -> dict[str, Any]:
+    """Its 128-bit integers as text, which every JSON reader keeps exactly."""
+    state = dict(rng.bit_generator.state)
+    return {**state, "state": {k: str(v) for k, v in state["state"].items()}}
+
+
+def generator_from(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What the bit generator's own state is to be set to."""
+    return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
+
+
+def rows_from(space: Space, rows: Any) -> list[Ints]:
+    """Rows of a saved state, checked against the space."""
+    array = np.array(rows).reshape(len(rows), space.dim)
+    if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
+        raise ValueError("a row outside the space")
+    return list(array.astype(np.intp))
+
+
+def _chain_state(chain: Chain | None) -> dict[str, Any] | None:
+    if chain is None:
+        return None
+    hyper, tuning = chain
+    return {
+        "mean": hyper.mean,
+        "log_noise": hyper.log_noise,
+        "log_w": hyper.log_w.tolist(),
+        "log_beta": hyper.scales.log_beta.tolist(),
+        "log_relevance": hyper.scales.log_relevance.tolist(),
+        "tuning": None if tuning is None else [tuning.step, tuning.centre.tolist(), tuning.variance.tolist()],
+    }
+
+
+def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
+    if state is None:
+        return None
+    sizes = [len(state[key]) for key in ("log_w", "log_beta", "log_relevance")]
+    if sizes != [model.kernel.size, len(model.kernel.spectra), len(model.kernel.spectra)]:
+        raise ValueError("a chain of another kernel; restore it with the settings it was saved with")
+    log_w, *scales = (np.array(state[key], dtype=np.float64) for key in ("log_w", "log_beta", "log_relevance"))
+    hyper = Hyper(float(state["mean"]), float(state["log_noise"]), log_w, Scales(*scales))
+    if state["tuning"] is None:
+        return Chain(hyper)
+    step, centre, variance = (np.array(value, dtype=np.float64) for value in state["tuning"])
+    size = chains.layout(model.kernel).size
+    if centre.shape != (size,) or variance.shape != (size,) or not np.all(variance > 0) or not step > 0:
+        raise ValueError("a chain's tuning of another kernel")
+    return Chain(hyper, Tuning(float(step), centre, variance))
+
+
+def _shape_from(state: Sequence[Any]) -> Shape:
+    multiple, due, adjacent = state
+    if not isinstance(adjacent, bool):
+        raise ValueError(f"a kernel with adjacent parts or not, {adjacent!r}")
+    if multiple is not None and not float(multiple) > 0:
+        raise ValueError(f"a warp with the multiple {multiple!r}")
+    return Shape(None if multiple is None else float(multiple), int(due), adjacent)

@@ -1,0 +1,1 @@
+"""The surrogate: Gaussian processes conditioned on the data, and what is asked of them."""
