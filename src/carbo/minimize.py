@@ -91,7 +91,7 @@ def _tell_known(optimizer: Optimizer, known: Any) -> None:
         if not isinstance(pair, Sequence) or len(pair) != 2 or not isinstance(pair[0], Mapping):
             raise DataError(f"known: expected (params, value) pairs, got {pair!r}")
         optimizer.tell(*pair)
-        if not optimizer.space.feasible(optimizer._rows[-1][None])[0]:
+        if not optimizer.space.feasible(optimizer.observations.X[-1:])[0]:
             raise DataError(f"known: expected points that the constraint permits, got {pair[0]}; leave it out")
 
 
@@ -131,14 +131,15 @@ class _Progress:
 
         optimizer = self._optimizer
         best = optimizer.best
-        self._points += [optimizer.space.decode(row) for row in optimizer._rows[len(self._points) :]]
+        X, values = optimizer.observations
+        self._points += optimizer.space.decode_many(X[len(self._points) :])
         result = OptimizeResult()
         result.update(
             x=best.params if best else None,
             fun=best.value if best else np.nan,
             nfev=self.evaluations,
             x_iters=list(self._points),
-            func_vals=np.array(optimizer._values, dtype=np.float64),
+            func_vals=values.copy(),
             success=success and best is not None,
             message=message if best else f"{message}; no evaluation succeeded",
             space=optimizer.space,

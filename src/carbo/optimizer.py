@@ -1,4 +1,4 @@
-"""The ask-and-tell optimiser. The only stateful class: data, pending rows, chains and a random generator.
+"""The ask-and-tell optimiser: params as dicts, checks, a queue and JSON around the engine. The only stateful class.
 
 Notation
     rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
@@ -6,32 +6,35 @@ Notation
 
 from __future__ import annotations
 
-import copy
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carbo.acquisition.policy import Question, propose, unseen
-from carbo.acquisition.stall import CYCLE, RATE, Turn, expected, last_improvement
 from carbo.checks import as_value, generator, listed, resolve
+from carbo.engine import Engine
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
-from carbo.numerics.threads import limited
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import Settings
-from carbo.space.rows import row_key, row_keys
+from carbo.space.rows import row_key
 from carbo.space.space import Params, Space
-from carbo.space.subspace import Pinned
-from carbo.state import generator_from, generator_state, restore, rows_from, saved
-from carbo.surrogate import ensemble as ens
+from carbo.state import belief_from, belief_state, generator_from, generator_state, rows_from
 from carbo.surrogate.relevance import Relevance, influence
-from carbo.surrogate.surrogate import Beliefs, Failures, Told, View
+from carbo.surrogate.surrogate import Belief, Observations, Posterior
 
 STATE_VERSION = 5
+
+
+class Snapshot(NamedTuple):
+    """What a reader sees at one moment. `generator` is the state of the random generator after the last suggestion."""
+
+    observations: Observations
+    belief: Belief
+    generator: Mapping[str, Any]
 
 
 class Best(NamedTuple):
@@ -66,15 +69,22 @@ class Optimizer:
             raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in one")
         self.space = space
         self.settings = resolve(preset, settings, replicate)
+        self._engine = Engine(space, self.settings)
         self._rng = generator(seed)
-        self._rows: list[Ints] = []
-        self._values: list[float] = []
         self._pending: dict[bytes, Ints] = {}
-        self._repeated = False  # whether the last point suggested had been evaluated before
-        self.repeats_freely = False  # with `replicate`: any number of times running, not every other time at most
+        self._repeated = False  # whether the point suggested last was an evaluated one
         self._queue = self._initial(initial)
-        self._view: tuple[tuple[int, int], ens.Ensemble, View] | None = None
-        self._beliefs = Beliefs(space, self.settings)
+        self._lock = threading.RLock()  # of whatever changes the data or suggests; readers take one snapshot
+        none = Observations(np.empty((0, space.dim), dtype=np.intp), np.empty(0))
+        self._now = Snapshot(none, Belief(), self._rng.bit_generator.state)
+        self._looked: tuple[Snapshot, Posterior] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
 
     def _initial(self, points: Iterable[Mapping[str, Any]]) -> list[Ints]:
         if isinstance(points, Mapping) or not isinstance(points, Iterable):
@@ -90,25 +100,31 @@ class Optimizer:
     # What has been seen
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._now.observations.values)
+
+    @property
+    def observations(self) -> Observations:
+        """Rows X (n, d) and values (n,) in the order told; NaN where the evaluation failed."""
+        return self._now.observations
 
     @property
     def pending(self) -> list[Params]:
         """Points asked for and not yet told."""
-        return [self.space.decode(row) for row in self._pending.values()]
+        return [self.space.decode(row) for row in list(self._pending.values())]
 
     @property
     def best(self) -> Best | None:
         """The smallest value told and where; None while nothing has succeeded."""
-        values = np.array(self._values)
+        X, values = self._now.observations
         if not np.isfinite(values).any():
             return None
         i = int(np.nanargmin(values))
-        return Best(self.space.decode(self._rows[i]), float(values[i]))
+        return Best(self.space.decode(X[i]), float(values[i]))
 
     def history(self) -> tuple[list[Params], Floats]:
         """Points and values in the order told; NaN where the evaluation failed."""
-        return [self.space.decode(row) for row in self._rows], np.array(self._values, dtype=np.float64)
+        X, values = self._now.observations
+        return self.space.decode_many(X), values.copy()
 
     # Ask and tell
 
@@ -127,59 +143,41 @@ class Optimizer:
             raise DataError(f"ask(n): expected a whole number >= 1, got {n!r}; ask() without n gives a single point")
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
-    def _ask_within(self, positions: Mapping[int, int]) -> Ints:
-        """The next row among those with these positions by column; initial points aside. It is pending then.
-
-        Raises NothingPermitted, or SpaceExhausted when none is left.
-        """
-        return self._suggest(1, Pinned(self.space, positions))[0]
-
-    def _suggest(self, n: int, within: Space | None = None) -> list[Ints]:
-        pending, queue, repeated = dict(self._pending), list(self._queue), self._repeated
-        try:
-            with limited(len(self._rows), self.settings.threads):
-                return self._suggest_rows(n, within or self.space)
-        except BaseException:
-            self._pending, self._queue, self._repeated = pending, queue, repeated
-            raise
-
-    def _suggest_rows(self, n: int, space: Space) -> list[Ints]:
-        rows: list[Ints] = []
-        asker: _Asker | None = None
-        for _ in range(n):
-            try:
-                if space is self.space and (queued := self._next_queued()) is not None:
-                    row = queued
-                elif len(self._rows) + len(self._pending) < self.settings.initial or not self._succeeded.any():
-                    row = self._permitted(partial(unseen, self._rng, space))
+    def _suggest(self, n: int) -> list[Ints]:
+        """The next rows: initial points first, then the engine's. Nothing changes where that raises."""
+        with self._lock:
+            rows, queue = self._queued(n)
+            observations, belief, repeated = self._now.observations, self._now.belief, self._repeated
+            if rows:
+                repeated = self.settings.replicate and row_key(rows[-1]) in set(map(row_key, observations.X))
+            if len(rows) < n:
+                pending = np.array([*self._pending.values(), *rows], dtype=np.intp).reshape(-1, self.space.dim)
+                try:
+                    answer = self._engine.ask(
+                        self._rng, belief, observations, pending, n - len(rows), repeated=repeated
+                    )
+                except SpaceExhausted:
+                    if not rows:
+                        raise
                 else:
-                    asker = asker or self._asker(space)
-                    row = self._permitted(asker.next)
-            except SpaceExhausted:
-                if not rows:
-                    raise
-                break
-            self._repeated = self.settings.replicate and row_key(row) in set(map(row_key, self._rows))
-            self._pending[row_key(row)] = row
-            rows.append(row)
-        return rows
+                    rows, belief, repeated = rows + answer.rows, answer.belief, answer.repeated
+            self._queue, self._repeated = queue, repeated
+            self._pending = {**self._pending, **{row_key(row): row for row in rows}}
+            self._now = Snapshot(observations, belief, self._rng.bit_generator.state)
+            return rows
 
-    def _permitted(self, name: Callable[[set[bytes]], Ints]) -> Ints:
-        """What `name` gives, told what is excluded; where no other row is left, a replicate, if these are wanted."""
-        try:
-            return name(self._excluded())
-        except SpaceExhausted:
-            if not self.settings.replicate:
-                raise
-            return name(self._excluded(again=True))
-
-    def _next_queued(self) -> Ints | None:
-        """The next initial point that is not excluded by now."""
-        while self._queue:
-            row = self._queue.pop(0)
-            if row_key(row) not in self._excluded(again=self.settings.replicate):
-                return row
-        return None
+    def _queued(self, n: int) -> tuple[list[Ints], list[Ints]]:
+        """The next initial points, at most n, that are neither pending nor evaluated; and those left after them."""
+        X, values = self._now.observations
+        told = zip(X, np.isfinite(values), strict=True)
+        excluded = {row_key(row) for row, ok in told if not (ok and self.settings.replicate)} | self._pending.keys()
+        rows, queue = list[Ints](), list(self._queue)
+        while queue and len(rows) < n:
+            row = queue.pop(0)
+            if row_key(row) not in excluded:
+                excluded.add(row_key(row))
+                rows.append(row)
+        return rows, queue
 
     def tell(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any) -> None:
         """Record one value, or a list of values for a list of points. Points need not have been asked for.
@@ -195,74 +193,51 @@ class Optimizer:
                 raise DataError(f"tell: expected as many values as points, got {len(values)} and {len(points)}")
         rows = [self.space.encode(p) for p in points]
         numbers_ = [as_value(v) for v in values]
-        for row, number in zip(rows, numbers_, strict=True):
-            self._rows.append(row)
-            self._values.append(number)
-            self._pending.pop(row_key(row), None)
+        if not rows:
+            return
+        with self._lock:
+            X, told = self._now.observations
+            self._pending = {k: row for k, row in self._pending.items() if k not in set(map(row_key, rows))}
+            observations = Observations(np.concatenate([X, np.array(rows)]), np.append(told, numbers_))
+            self._now = self._now._replace(observations=observations)
 
     def forget(self, params: Mapping[str, Any]) -> None:
         """Drop a pending point that will never be told; it may be suggested again."""
-        self._pending.pop(row_key(self.space.encode(params)), None)
+        key = row_key(self.space.encode(params))
+        with self._lock:
+            self._pending = {k: row for k, row in self._pending.items() if k != key}
 
-    def replace_data(self, rows: ArrayLike, values: Iterable[Any], pending: ArrayLike = ()) -> None:
+    def replace_data(
+        self, rows: ArrayLike, values: Iterable[Any], pending: ArrayLike = (), belief: Belief | None = None
+    ) -> None:
         """Take the evaluated rows (n, d), their n values as for `tell`, and the pending rows (m, d) for all there is.
 
-        For data that live elsewhere, as in a study that several processes share. The generator, the chains and the
-        initial points stay. Raises DataError or SpaceError, and then changes nothing.
+        For data that live elsewhere, as in a study that several processes share. The generator, the initial points and,
+        unless another is given, the belief stay. Raises DataError or SpaceError, and then changes nothing.
         """
-        evaluated, awaited = self.space._checked(rows), self.space._checked(pending)
+        evaluated, awaited = self.space.checked_rows(rows), self.space.checked_rows(pending)
         numbers_ = [as_value(v) for v in values]
         if len(evaluated) != len(numbers_):
             raise DataError(f"data: expected as many values as rows, got {len(numbers_)} and {len(evaluated)}")
-        self._rows, self._values = list(evaluated.copy()), numbers_
-        self._pending = {row_key(row): row for row in awaited.copy()}
-        self._view = None
-
-    def reseed(self, seed: int | Sequence[int]) -> None:
-        """Go on with the generator of this seed, a whole number >= 0 or several of them."""
-        self._rng = np.random.default_rng(seed)
-        self._view = None
+        with self._lock:
+            self._pending = {row_key(row): row for row in awaited.copy()}
+            observations = Observations(evaluated.copy(), np.array(numbers_, dtype=np.float64))
+            self._now = self._now._replace(observations=observations, belief=belief or self._now.belief)
 
     # The model
 
-    @property
-    def _told(self) -> Told:
-        rows = np.array(self._rows, dtype=np.intp).reshape(-1, self.space.dim)
-        return Told(rows, np.array(self._values, dtype=np.float64))
-
-    @property
-    def _succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return np.isfinite(np.array(self._values, dtype=np.float64))
-
-    def _excluded(self, again: bool | None = None) -> set[bytes]:
-        """Rows not to suggest: pending, failed, and evaluated, unless these may be evaluated again.
-
-        With `replicate` they may every other time: a model that expects nothing better elsewhere would do nothing else.
-        """
-        if again is None:
-            again = self.settings.replicate and (self.repeats_freely or not self._repeated)
-        told = zip(self._rows, self._succeeded, strict=True)
-        return {row_key(row) for row, ok in told if not (ok and again)} | self._pending.keys()
-
-    def _asker(self, space: Space | None = None) -> _Asker:
-        """Advances the chains by one draw and returns what can name rows (of a space within), any number of them."""
-        told = self._told
-        model, view = self._beliefs.advance(self._rng, told)
-        return _Asker(self, space or self.space, model, view, self._beliefs.failures(self._rng, told))
-
-    def _look(self) -> tuple[ens.Ensemble, View]:
-        """The model as it stands, without moving the chain or the generator."""
-        if not self._succeeded.any():
+    def _look(self) -> Posterior:
+        """The model as it stands at this moment, without moving the belief or the generator."""
+        now, looked = self._now, self._looked
+        if looked is not None and looked[0] is now:
+            return looked[1]
+        if not now.observations.succeeded.any():
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
-        key = len(self._rows), self._rng.bit_generator.state["state"]["state"]
-        if self._view is not None and self._view[0] == key:
-            return self._view[1], self._view[2]
-        rng = copy.deepcopy(self._rng)
-        with limited(len(self._rows), self.settings.threads):
-            view = self._beliefs.view(self._told)
-            _, model = self._beliefs.fit(rng, view)
-        self._view = key, model, view
-        return model, view
+        rng = np.random.default_rng(0)
+        rng.bit_generator.state = now.generator
+        posterior = self._engine.look(rng, now.belief, now.observations)
+        self._looked = now, posterior
+        return posterior
 
     @overload
     def predict(self, params: Mapping[str, Any]) -> tuple[float, float]: ...
@@ -274,8 +249,7 @@ class Optimizer:
         """Posterior mean and standard deviation of the function (noise left out), averaged over the samples."""
         single = isinstance(params, Mapping)
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
-        model, view = self._look()
-        means, stds = view.scale.back(*model.predict(rows))
+        means, stds = self._look().predict(rows)
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
     def recommend(self) -> Best:
@@ -283,7 +257,8 @@ class Optimizer:
 
         For noisy functions, where `best` is the luckiest draw. Raises DataError while nothing has succeeded.
         """
-        tried = np.array(self._rows)[self._succeeded]
+        observations = self._now.observations
+        tried = observations.X[observations.succeeded]
         if not len(tried):
             raise DataError("recommend: expected at least one successful evaluation, got none; tell some values first")
         points = self.space.decode_many(np.unique(tried, axis=0))
@@ -296,33 +271,33 @@ class Optimizer:
         In the order told, failures left out; NaN for values that predictions are not made from, which there are when
         observations are very many. The hyperparameters are those of all values.
         """
-        model, view = self._look()
-        told = np.argsort(ens.telling(view.given.predict))
-        mean, variance = model.left_out()
-        means, sds = (np.full(len(view.data.y), np.nan) for _ in range(2))
-        means[view.share.predict], sds[view.share.predict] = view.scale.back(mean[:, told], np.sqrt(variance[:, told]))
-        return means, sds
+        return self._look().leave_one_out()
 
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
-        model, view = self._look()
-        return influence(np.random.default_rng(0), model, self.space, view.scale.value)
+        posterior = self._look()
+        return influence(np.random.default_rng(0), posterior.model, self.space, posterior.view.scale.value)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
         """Everything, as JSON values; `from_state` gives an optimiser with the same next suggestions."""
+        with self._lock:
+            return self._state()
+
+    def _state(self) -> dict[str, Any]:
+        X, values = self._now.observations
         return {
             "version": STATE_VERSION,
             "space": self.space.fingerprint(),
             "settings": self.settings.to_dict(),
             "generator": generator_state(self._rng),
-            "rows": [row.tolist() for row in self._rows],
-            "values": [v if math.isfinite(v) else None for v in self._values],
+            "rows": X.tolist(),
+            "values": [v if math.isfinite(v) else None for v in values.tolist()],
             "pending": [row.tolist() for row in self._pending.values()],
             "queue": [row.tolist() for row in self._queue],
             "repeated": self._repeated,
-            **saved(self._beliefs),
+            **belief_state(self._now.belief),
         }
 
     @classmethod
@@ -340,17 +315,8 @@ class Optimizer:
             raise StateError("state: expected one saved over this space, got another's; "
                              "build the space with the same variables in the same order")  # fmt: skip
         try:
-            # states saved before there was doubt go on without it
-            restored = cls(space, settings=settings or Settings.from_dict({"doubt": 0.0, **state["settings"]}))
-            restored._rng.bit_generator.state = generator_from(state["generator"])
-            restored._rows = rows_from(space, state["rows"])
-            restored._values = [math.nan if v is None else float(v) for v in state["values"]]
-            if len(restored._rows) != len(restored._values):
-                raise ValueError(f"{len(restored._rows)} rows and {len(restored._values)} values")
-            restored._pending = {row_key(r): r for r in rows_from(space, state["pending"])}
-            restored._queue = rows_from(space, state["queue"])
-            restored._repeated = bool(state["repeated"])
-            restore(restored._beliefs, state)
+            restored = cls(space, settings=settings or Settings.from_saved(state["settings"]))
+            restored._restore(state)
         except SettingsError as error:
             raise StateError(f"state: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -359,53 +325,14 @@ class Optimizer:
             ) from error
         return restored
 
-
-class _Asker:
-    """Names rows one after another, each given fantasies at all that are pending."""
-
-    def __init__(
-        self, owner: Optimizer, space: Space, model: ens.Ensemble, view: View, failures: Failures | None
-    ) -> None:
-        self._owner, self._space, self._plain, self._view = owner, space, model, view
-        best = int(np.argmin(view.data.y))
-        self._incumbent = space.held(view.data.X[best])
-        self._vain = len(owner) - 1 - int(np.flatnonzero(owner._succeeded)[best])
-        self._penalty: Callable[[Ints], Floats] | None = failures.log_success if failures is not None else None
-
-    def next(self, excluded: set[bytes]) -> Ints:
-        return propose(self._owner._rng, self.question(excluded))
-
-    def question(self, excluded: set[bytes]) -> Question:
-        """What the next row is to answer."""
-        owner = self._owner
-        model = self._plain
-        if owner._pending:
-            model = model.extend(owner._rng, np.array(list(owner._pending.values())))
-        turn = self._turn() if self._space is owner.space else None
-        return Question(self._space, owner.settings, model, excluded, self._incumbent, self._penalty, turn)
-
-    def _turn(self) -> Turn | None:
-        """What is to be suggested in place of the row of largest acquisition.
-
-        In doubt, two of three times: a neighbour of the row where improvements ended or, where none is left, two
-        changes of it. After `patience` vain evaluations, every other time: a neighbour of the best row.
-        """
-        patience, out = self._owner.settings.patience, len(self._owner._pending)
-        if self._doubted is not None:
-            return self._doubted if (len(self._owner) + out) % CYCLE else None
-        stuck = patience > 0 and self._vain >= patience and (self._vain + out - patience) % 2 == 0
-        return Turn(self._incumbent) if stuck else None
-
-    @cached_property
-    def _doubted(self) -> Turn | None:
-        """Changes of the row where improvements ended, if the model expects `doubt` improvements where none came."""
-        owner, data = self._owner, self._view.data
-        doubt, last = owner.settings.doubt, last_improvement(data.y)
-        small = owner.space.cardinality <= owner.settings.exhaustive
-        vain = len(data.y) - 1 - last
-        if doubt == 0 or small or vain <= doubt:  # so few cannot be expected to hold so many
-            return None
-        told = self._view.share.predict[ens.telling(self._view.given.predict)]
-        if expected(self._plain, told, data.y, last) < max(doubt, RATE * vain):
-            return None
-        return Turn(np.asarray(data.X[last]), set(row_keys(data.X)))
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        rows = np.array(rows_from(self.space, state["rows"]), dtype=np.intp).reshape(-1, self.space.dim)
+        values = np.array([math.nan if v is None else float(v) for v in state["values"]], dtype=np.float64)
+        if len(rows) != len(values):
+            raise ValueError(f"{len(rows)} rows and {len(values)} values")
+        self._rng.bit_generator.state = generator_from(state["generator"])
+        self._pending = {row_key(r): r for r in rows_from(self.space, state["pending"])}
+        self._queue = rows_from(self.space, state["queue"])
+        self._repeated = bool(state["repeated"])
+        belief = belief_from(state, self._engine.surrogate)
+        self._now = Snapshot(Observations(rows, values), belief, self._rng.bit_generator.state)

@@ -7,27 +7,21 @@ import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from carbo.errors import SettingsError
+from carbo.inference.data import Sampling
 from carbo.inference.priors import Priors
 from carbo.space.graphs import Scale
 
-if TYPE_CHECKING:
-    from carbo.inference.gibbs import Sampling
-
 KernelName = Literal["product", "orders"]
-Acquisition = Literal["ei", "ucb", "mes", "kg", "thompson"]
-Sampler = Literal["auto", "slice"]
 Warp = Literal["auto", "none"]
 Adjacency = Literal["auto", "always", "none"]
 Reference = Literal["observed", "posterior"]
-Search = Literal["local", "local-or-anneal", "local-and-anneal", "local-then-anneal"]
-
 
 HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
-STANDARD = Priors(level="standard", noise="half-cauchy", beta="normal", beta_mean=-2.0, beta_sd=1.5, relevance="pooled")
+STANDARD = Priors(level="standard", beta="normal", beta_mean=-2.0, beta_sd=1.5)
 """The default preset's priors."""
 
 
@@ -36,68 +30,52 @@ class Settings:
     """How suggestions are made. `dataclasses.replace(carbo.PAPER, acquisition="ucb")` gives a variant.
 
     kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
-    highest_order   of the "orders" kernel; product_term adds the full product to it
-    warp            "auto": where the data ask for it, and all parameters are sampled at once (see `sampler`), the model
-                    sees the logarithm of the worse half of the values (`selection`); "none": never
-    adjacent        categories next to each other in the space (stages, stations, layers, positions) have parts of their
-                    own in the "orders" kernel (`windows`) "auto": where the data ask for it, "always": from the
-                    start, "none": never; and never where parameters are sampled one at a time (see `sampler`)
+    highest_order   of interaction in the "orders" kernel
+    warp            "auto": the model sees the logarithm of the worse half of the values where the data ask for it;
+                    "none": never
+    adjacent        parts of the "orders" kernel for variables one after another in the space (stages, layers,
+                    positions), all categories; "auto": where the data ask for them, "always": from the start, "none"
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
-    priors          see carbo.priors.Priors
-    sampler         "slice": one parameter at a time (Neal 2003; slice_width, doublings); "auto": all at once where
-                    that is possible (kernel "orders" without product_term, priors of level "standard"), by
-                    Hamiltonian trajectories of at most `leapfrogs` steps, and "slice" elsewhere
-    samples         posterior samples a suggestion; burn_in sweeps or trajectories of a new chain
-    learn_from, predict_from    most observations that the kernel's parameters are learned from, and that predictions
-                    are made from; where there are more, those nearest to the best and a random rest (`subset`).
-                    From 1,000 on, predictions average over fewer samples too, and the search scores fewer rows.
-                    None: all of them, whatever it takes
-    acquisition     "ei" (expected improvement, ranked by its logarithm), "kg" (`knowledge_gradient`),
-                    "ucb", "mes", "thompson", or a function
-                    (mu, sd, best) -> scores (N,), larger is better, of arrays (S, N), (S, N), (S,): S posterior
-                    samples' means and standard deviations at N points, standardised; small means are good
-    kappa           weight of the standard deviation in "ucb"
+    priors          of the kernel's parameters, see `Priors`
+    leapfrogs       most steps of a Hamiltonian trajectory; slices, which the "product" kernel needs, have none
+    samples         posterior samples a suggestion; burn_in: sweeps or trajectories of a new chain
+    learn_from      most observations that the kernel's parameters are learned from; None: all
+    predict_from    most observations that predictions are made from; None: all. Where there are more, the model sees
+                    those nearest to the best ones and a random half
+    acquisition     "ei" (expected improvement), "ucb" (confidence bound), or a function (mu, sd, best) -> scores (N,)
+                    of arrays (S, N), (S, N), (S,): S posterior samples' means and standard deviations at N points,
+                    standardised. Larger scores are better, smaller means are better
     reference       improvement counts from the best value "observed", or from the best "posterior" mean at an
                     evaluated point, which noise does not flatter
-    search          "local" (breadth-first), or the paper's three mixtures with simulated annealing
-    leaps           may a climber leap 2, 4, 8, ... levels along a path or cycle, or only step to the next?
-    random_starts, spray_starts, spray_distance, climbers   where the search starts, and how many starts climb
-    patience        after this many evaluations in a row without a better value, every other suggestion is a neighbour
-                    of the best point, the one of largest acquisition, while any is left that is not likely to fail: a
-                    model that is sure of something wrong would never look there. 0: never
-    doubt           once the model expects so many improvements among the evaluations after the last one, given all the
-                    others, two of three suggestions are changes, and pairs of changes, of the point where improvements
-                    ended (`stall`); not where that is less than one in ten of them, nor in spaces scored
-                    whole. 0: never
+    leaps           whether a climber leaps 2, 4, 8, ... levels along a path or cycle, or only steps to the next
+    random_starts, spray_starts, climbers   rows where the search starts: random ones, rows near the best one; and how
+                    many of them climb
+    patience        after so many evaluations in a row without a better value, every other suggestion is the best
+                    neighbour of the best point. 0: never
+    doubt           after the model expected so many improvements that did not come, two of three suggestions are
+                    changes, and pairs of changes, of the best point (docs/model.md). 0: never
     exhaustive      spaces of at most this many points are scored whole
     initial         points drawn at random before the model is asked
-    replicate       may a point be suggested again, every other time at most? For noisy functions
+    replicate       if True, at most every second suggestion may repeat an evaluated point: for noisy functions
     threads         of the linear algebra; None: one, or from 600 observations on as many as the library takes
     """
 
     kernel: KernelName = "orders"
     highest_order: int = 3
-    product_term: bool = False
     warp: Warp = "auto"
     adjacent: Adjacency = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
-    sampler: Sampler = "auto"
     leapfrogs: int = 10
     samples: int = 10
     burn_in: int = 100
     learn_from: int | None = 400
     predict_from: int | None = 2_000
-    slice_width: float = 1.0
-    doublings: int = 10
-    acquisition: Acquisition | Callable[..., Any] = "ei"
-    kappa: float = 2.0
+    acquisition: str | Callable[..., Any] = "ei"
     reference: Reference = "posterior"
-    search: Search = "local"
     leaps: bool = True
     random_starts: int = 2_000
     spray_starts: int = 200
-    spray_distance: int = 2
     climbers: int = 20
     patience: int = 4
     doubt: float = 4.0
@@ -108,16 +86,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         _one_of("kernel", self.kernel, get_args(KernelName))
-        _one_of("sampler", self.sampler, get_args(Sampler))
         _one_of("warp", self.warp, get_args(Warp))
         _one_of("adjacent", self.adjacent, get_args(Adjacency))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))
         _one_of("reference", self.reference, get_args(Reference))
-        _one_of("search", self.search, get_args(Search))
-        if not callable(self.acquisition):
-            _one_of("acquisition", self.acquisition, get_args(Acquisition), "or a function (mu, sd, best) -> scores")
-        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "doublings": 0, "random_starts": 1,
-                 "spray_starts": 0, "spray_distance": 1, "climbers": 1, "patience": 0, "exhaustive": 0,
+        if not isinstance(self.acquisition, str) and not callable(self.acquisition):
+            raise SettingsError(f"setting 'acquisition': expected a name or a function (mu, sd, best) -> scores, "
+                                f"got {self.acquisition!r}")  # fmt: skip
+        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "random_starts": 1,
+                 "spray_starts": 0, "climbers": 1, "patience": 0, "exhaustive": 0,
                  "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
@@ -127,38 +104,22 @@ class Settings:
         self._check_others()
 
     def _check_others(self) -> None:
-        for key in ("product_term", "leaps", "replicate"):
+        for key in ("leaps", "replicate"):
             if not isinstance(getattr(self, key), bool):
                 raise SettingsError(f"setting {key!r}: expected True or False, got {getattr(self, key)!r}")
-        for key in ("slice_width", "kappa"):
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise SettingsError(f"setting {key!r}: expected a number > 0, got {value!r}")
         if isinstance(self.doubt, bool) or not isinstance(self.doubt, int | float) or not 0 <= self.doubt < math.inf:
             raise SettingsError(f"setting 'doubt': expected a number >= 0, got {self.doubt!r}")
         if self.highest_order > HIGHEST:
             raise SettingsError(
                 f"setting 'highest_order': expected at most {HIGHEST}, beyond which rounding spoils the kernel, "
-                f"got {self.highest_order}; product_term=True adds all orders at once"
+                f"got {self.highest_order}"
             )
         if not isinstance(self.priors, Priors):
-            raise SettingsError(f"setting 'priors': expected a carbo.priors.Priors, got {self.priors!r}")
-
-    @property
-    def warps(self) -> bool:
-        return self.warp == "auto" and self.sampling.leapfrogs > 0
-
-    @property
-    def adjoins(self) -> bool:
-        return self.adjacent != "none" and self.sampling.leapfrogs > 0
+            raise SettingsError(f"setting 'priors': expected a Priors, got {self.priors!r}")
 
     @property
     def sampling(self) -> Sampling:
-        from carbo.inference.gibbs import Sampling  # here, for the sake of commands that only read settings
-
-        smooth = self.kernel == "orders" and not self.product_term and self.priors.level == "standard"
-        leapfrogs = self.leapfrogs if self.sampler == "auto" and smooth else 0
-        return Sampling(self.samples, self.burn_in, self.slice_width, self.doublings, leapfrogs)
+        return Sampling(self.samples, self.burn_in, leapfrogs=self.leapfrogs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
@@ -169,6 +130,13 @@ class Settings:
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """The inverse of to_dict. Raises SettingsError for a name it does not know."""
         return DEFAULT.changed(values)
+
+    @classmethod
+    def from_saved(cls, values: Mapping[str, Any]) -> Settings:
+        """Temporary."""
+        known, inner = {f.name for f in dataclasses.fields(cls)}, {f.name for f in dataclasses.fields(Priors)}
+        priors = {k: v for k, v in values["priors"].items() if k in inner}
+        return cls.from_dict({"doubt": 0.0, **{k: v for k, v in values.items() if k in known}, "priors": priors})
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some values changed; "priors" may be a mapping of some priors."""
@@ -197,11 +165,9 @@ def _whole(key: str, value: Any, low: int) -> int:
     return int(value)
 
 
-def _one_of(key: str, value: object, allowed: tuple[str, ...], more: str = "") -> None:
+def _one_of(key: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise SettingsError(
-            f"setting {key!r}: expected one of {', '.join(allowed)} {more}".rstrip() + f", got {value!r}"
-        )
+        raise SettingsError(f"setting {key!r}: expected one of {', '.join(allowed)}, got {value!r}")
 
 
 DEFAULT = Settings()
@@ -211,7 +177,6 @@ PAPER = Settings(
     kernel="product",
     warp="none",
     adjacent="none",
-    sampler="slice",
     graph_scale="published",
     priors=Priors(),
     learn_from=None,

@@ -9,28 +9,28 @@ import numpy as np
 
 from carbo.inference import chain as chains
 from carbo.inference.chain import Chain, Tuning
-from carbo.inference.data import Hyper
-from carbo.inference.gibbs import Model
+from carbo.inference.data import Hyper, Model
 from carbo.inference.selection import Shape
 from carbo.kernels.base import Scales
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
-from carbo.surrogate.surrogate import Beliefs
+from carbo.surrogate.surrogate import Belief, Surrogate
 
 
-def saved(beliefs: Beliefs) -> dict[str, Any]:
-    """What moves of the beliefs; `restore` puts it back."""
+def belief_state(belief: Belief) -> dict[str, Any]:
+    """The belief as JSON values; `belief_from` makes it again."""
     return {
-        "chain": _chain_state(beliefs.chain),
-        "failure_chain": _chain_state(beliefs.failure_chain),
-        "shape": list(beliefs.shape),
+        "chain": _chain_state(belief.chain),
+        "failure_chain": _chain_state(belief.failure_chain),
+        "shape": list(belief.shape),
     }
 
 
-def restore(beliefs: Beliefs, state: Mapping[str, Any]) -> None:
-    beliefs.shape = _shape_from(state["shape"])
-    beliefs.chain = _chain_from(state["chain"], beliefs.model)
-    beliefs.failure_chain = _chain_from(state["failure_chain"], beliefs.failure_model)
+def belief_from(state: Mapping[str, Any], surrogate: Surrogate) -> Belief:
+    """The belief of a saved state, checked against the models of the surrogate."""
+    shape = _shape_from(state["shape"])
+    chain = _chain_from(state["chain"], surrogate.models.of(shape))
+    return Belief(chain, _chain_from(state["failure_chain"], surrogate.failure_model), shape)
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:

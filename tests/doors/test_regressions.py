@@ -10,7 +10,8 @@ from carbo.acquisition import functions as acq
 from carbo.acquisition import search
 from carbo.acquisition.knowledge_gradient import log_fall
 from carbo.inference.data import Data, Hyper
-from carbo.inference.gibbs import Model, Sampling, initial, start, sweep
+from carbo.inference.gibbs import initial, start, sweep
+from carbo.inference.data import Model, Sampling
 from carbo.inference.priors import Priors
 from carbo.kernels.base import Coordinate, Scales
 from carbo.kernels.cross import cross, gram

@@ -25,7 +25,8 @@ from carbo.inference import chain
 from carbo.inference import gibbs as posterior
 from carbo.inference.chain import Chain, Posterior, Tuning, draw, layout, mode
 from carbo.inference.data import Data, Hyper
-from carbo.inference.gibbs import Model, Sampling, initial
+from carbo.inference.gibbs import initial
+from carbo.inference.data import Model, Sampling
 from carbo.inference.priors import Priors, Slopes
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.orders import Orders

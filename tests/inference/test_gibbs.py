@@ -22,7 +22,8 @@ from carbo.errors import NumericalError
 from carbo.inference import conditionals as conditional
 from carbo.inference import gibbs as posterior
 from carbo.inference.data import Data, Hyper
-from carbo.inference.gibbs import Model, Sampling, State, draw, initial, start, sweep
+from carbo.inference.gibbs import State, draw, initial, start, sweep
+from carbo.inference.data import Model, Sampling
 from carbo.inference.priors import NO_OTHERS, Priors
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.orders import Orders

@@ -1,4 +1,4 @@
-"""Where the acquisition is largest: starts, breadth-first local search, annealing, exhaustion. It knows no model.
+"""Where the acquisition is largest: starts, breadth-first local search. It knows no model.
 
 Notation
     rows        (N, d) integer rows; scores (N,), larger is better, -inf is forbidden
@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from carbo.numerics.types import Floats, Ints
 
-RESCORED = 3
-"""Rows scored exactly for each one that `select` returns."""
 FIRST = 2
 """Neighbours of each climber that are scored before the bounds of the others are looked at more closely."""
 AS_GOOD = 1e-3
@@ -30,9 +28,6 @@ class Objective(Protocol):
 
     def score(self, rows: Ints) -> Floats:
         """Exact scores."""
-
-    def rough(self, rows: Ints) -> Floats:
-        """Scores to a few digits, faster."""
 
     def around(self, parents: Ints, rows: Ints, owner: Ints) -> Neighbours:
         """Of rows that each differ in one variable from parents[owner]."""
@@ -83,9 +78,9 @@ def select(
 ) -> Found:
     """The `count` best permitted rows of a long list, scoring only those whose bound demands it.
 
-    `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored roughly in order
-    of their bounds, in growing batches, until `count` scores stand above every bound that is left; the best few times
-    `count` of them are then scored exactly. most: of how many rows, those of the highest bounds, the rest being left.
+    `rows(index)` gives the list's rows; bounds (N,) are upper bounds of their scores. Rows are scored in order of
+    their bounds, in growing batches, until `count` scores stand above every bound that is left.
+    most: only so many rows, those of the highest bounds, are considered.
     """
     order = np.argsort(-bounds, kind="stable")[:most]
     best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)
@@ -96,10 +91,10 @@ def select(
             break
         some = rows(order[done : done + batch])
         some = some[domain.permitted(some)]
-        found = Found(np.concatenate([best.rows, some]), np.append(best.scores, objective.rough(some)))
-        best = best_of(found, RESCORED * count)
+        found = Found(np.concatenate([best.rows, some]), np.append(best.scores, objective.score(some)))
+        best = best_of(found, count)
         done, batch = done + batch, min(2 * batch, 2048)
-    return best_of(Found(best.rows, objective.score(best.rows)), count)
+    return best
 
 
 def climb(objective: Objective, domain: Domain, starts: Found, hasty: bool = False) -> Found:
@@ -159,47 +154,3 @@ def leading(owner: Ints, bounds: Floats, share: int) -> Ints:
     sorted_owner = owner[order]
     first = np.searchsorted(sorted_owner, sorted_owner)
     return np.asarray(order[np.arange(len(order)) - first < share])
-
-
-class Cooling(NamedTuple):
-    """Simulated annealing's schedule: moves, and the temperatures it starts and ends at, in units of the score."""
-
-    moves: int = 200
-    hot: float = 1.0
-    cold: float = 0.01
-
-
-COOLING = Cooling()
-
-
-def anneal(
-    rng: np.random.Generator, objective: Objective, domain: Domain, starts: Found, cooling: Cooling = COOLING
-) -> Found:
-    """Simulated annealing from all starts in lockstep: a random neighbour each, kept by the Metropolis rule."""
-    rows, scores = starts.rows.copy(), starts.scores.copy()
-    best = Found(rows.copy(), scores.copy())
-    for temperature in np.geomspace(cooling.hot, cooling.cold, cooling.moves):
-        metropolis(rng, objective, domain, Found(rows, scores), temperature)
-        better = scores > best.scores
-        best.rows[better], best.scores[better] = rows[better], scores[better]
-    return best_of(best, len(best.scores))
-
-
-def metropolis(
-    rng: np.random.Generator, objective: Objective, domain: Domain, walkers: Found, temperature: float
-) -> None:
-    """A random neighbour of each walker, taken where it is better, or by chance; the walkers are moved."""
-    rows, movers = random_neighbours(rng, domain, walkers.rows)
-    new, now = objective.score(rows), walkers.scores[movers]
-    gain = np.where(np.isfinite(now), new - np.where(np.isfinite(now), now, 0.0), np.inf)
-    taken = np.log(rng.random(len(movers))) < gain / temperature
-    walkers.rows[movers[taken]], walkers.scores[movers[taken]] = rows[taken], new[taken]
-
-
-def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> tuple[Ints, Ints]:
-    """One permitted neighbour of each row that has any, uniformly; and the indices of those rows."""
-    around, owner = domain.neighbours(rows)
-    keep = domain.permitted(around)
-    around, owner = around[keep], owner[keep]
-    chosen = leading(owner, rng.random(len(owner)), 1)
-    return around[chosen], owner[chosen]

@@ -19,6 +19,7 @@ changes do next to nothing. (Where the floor is the optimum there is nothing to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,11 @@ from scipy.special import ndtr
 
 from carbo.acquisition.search import leading
 from carbo.numerics.types import Bools, Floats, Ints
+from carbo.settings import Settings
+from carbo.space.rows import row_keys
+from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble
+from carbo.surrogate.surrogate import Observations, Posterior
 
 WORTH = 0.01
 """An improvement worth the name, as a share of the distance from the best to the median value."""
@@ -43,14 +48,51 @@ BLOCK = 256
 
 
 class Turn(NamedTuple):
-    """What is to be suggested in place of what the model would: a single change of this row, while any is left.
+    """What is suggested in place of the model's row: a single change of this row, while any is left.
 
-    tried: where the model is doubted, the keys of all evaluated rows; none of them comes again, and where no single
-    change is left, two come at once.
+    tried   where the model is doubted, the keys of all evaluated rows: none of them comes again, and where no single
+            change is left, two changes come at once
     """
 
     row: Ints
     tried: Set[bytes] | None = None
+
+
+class Stall:
+    """Whether the search has stalled, and what is suggested then.
+
+    After `patience` evaluations without a better value, every other suggestion is a neighbour of the best row. Once the
+    model expects `doubt` improvements that did not come, two of three suggestions are changes of the row where
+    improvements ended.
+    """
+
+    def __init__(self, space: Space, settings: Settings, observations: Observations, posterior: Posterior) -> None:
+        self._settings, self._posterior, self._evaluated = settings, posterior, len(observations.values)
+        data = posterior.view.data
+        best = int(np.argmin(data.y))
+        self._best = data.X[best]
+        self._since_best = len(observations.values) - 1 - int(np.flatnonzero(observations.succeeded)[best])
+        self._listed = space.cardinality <= settings.exhaustive
+
+    def turn(self, pending: int) -> Turn | None:
+        """What is suggested now, with so many rows pending; None: what the model suggests."""
+        patience = self._settings.patience
+        if self._doubted is not None:
+            return self._doubted if (self._evaluated + pending) % CYCLE else None
+        waited = self._since_best - patience
+        return Turn(self._best) if patience > 0 and waited >= 0 and (waited + pending) % 2 == 0 else None
+
+    @cached_property
+    def _doubted(self) -> Turn | None:
+        """Changes of the row where improvements ended, if the model expects `doubt` improvements that did not come."""
+        data, doubt = self._posterior.view.data, self._settings.doubt
+        last = last_improvement(data.y)
+        since = len(data.y) - 1 - last
+        if doubt == 0 or self._listed or since <= doubt:  # so few cannot be expected to hold so many
+            return None
+        if expected(self._posterior.model, self._posterior.seen, data.y, last) < max(doubt, RATE * since):
+            return None
+        return Turn(np.asarray(data.X[last]), set(row_keys(data.X)))
 
 
 def last_improvement(y: Floats) -> int:
@@ -65,13 +107,13 @@ def last_improvement(y: Floats) -> int:
     return last
 
 
-def expected(model: Ensemble, told: Ints, y: Floats, last: int) -> float:
+def expected(model: Ensemble, seen: Ints, y: Floats, last: int) -> float:
     """How many of the values after `last` the model expects to be improvements on y[last], each given all others.
 
-    told: (n',) which of y each of the model's observations is; what it has not seen does not count.
+    seen: (n',) which of y each of the model's observations is; a value that the model has not seen does not count.
     """
-    vain = told > last
-    mean, variance = (moment[:, vain] for moment in model.left_out())
+    later = seen > last
+    mean, variance = (moment[:, later] for moment in model.left_out())
     return float(ndtr((y[last] - _worth(y) - mean) / np.sqrt(variance)).mean(axis=0).sum())
 
 

@@ -20,11 +20,9 @@ import numpy as np
 from carbo.errors import NumericalError
 from carbo.inference import gibbs as posterior
 from carbo.inference import priors
-from carbo.inference.data import Data, Hyper
-from carbo.inference.gibbs import Model, Sampling
+from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.inference.likelihood import Likelihood
 from carbo.kernels.base import Kernel, Scales
-from carbo.kernels.orders import Orders
 from carbo.numerics import hmc as hamiltonian
 from carbo.numerics.hmc import Box, Place
 from carbo.numerics.types import Floats, Ints
@@ -113,11 +111,9 @@ class Posterior:
     """The posterior density of x, as a `hamiltonian.Target`."""
 
     def __init__(self, model: Model, data: Data, base: Hyper) -> None:
-        assert isinstance(model.kernel, Orders)
         self.layout, self._priors, self._base = layout(model.kernel), model.priors, base
         self._likelihood = Likelihood(model.kernel, data)
-        p = model.priors
-        supports = (p.relevance_support, p.beta_support, p.weight_support, p.noise_support)
+        supports = (priors.RELEVANCE_SUPPORT, priors.BETA_SUPPORT, priors.WEIGHT_SUPPORT, priors.NOISE_SUPPORT)
         counts = (len(self.layout.relevance), len(self.layout.beta), self.layout.weights, 1)
         self.box = Box(*(np.repeat([s[end] for s in supports], counts) for end in (0, 1)))
 
@@ -127,8 +123,8 @@ class Posterior:
         if slope is None:
             return None
         prior, by = self._prior(x)
-        some = slope.log_relevance[self.layout.relevance], slope.log_beta[self.layout.beta]
-        gradient = np.concatenate([*some, slope.log_w, [slope.log_noise]]) + by
+        some = slope.by.log_relevance[self.layout.relevance], slope.by.log_beta[self.layout.beta]
+        gradient = np.concatenate([*some, slope.by.log_w, [slope.log_noise]]) + by
         return Place(x, slope.value + prior, gradient, slope.mean) if np.all(np.isfinite(gradient)) else None
 
     def hyper(self, rng: np.random.Generator, here: Place) -> Hyper:
@@ -152,7 +148,7 @@ def mode(model: Model, data: Data, restarts: int = 0) -> tuple[float, Hyper]:
     """Log posterior density near its mode, the mean integrated out, up to a constant of the model; and the mode.
 
     restarts    climbs from other places around the usual start; the highest place counts
-    For order kernels. Raises NumericalError like `draw`.
+    For differentiable models. Raises NumericalError like `draw`.
     """
     first = posterior.initial(model, data)
     density = Posterior(model, data, first)
@@ -170,7 +166,7 @@ def draw(
 
     Raises NumericalError when no noise level of the prior makes the covariance positive definite.
     """
-    if not sampling.leapfrogs:
+    if not model.differentiable:
         hyper, samples = posterior.draw(rng, None if chain is None else chain.hyper, model, data, sampling)
         return Chain(hyper), samples
     base = posterior.initial(model, data) if chain is None else chain.hyper

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from carbo.inference.data import Data, Hyper
-from carbo.kernels.base import Curve, Split
+from carbo.kernels.base import Change, Split
 from carbo.numerics import linalg
 from carbo.numerics import slice_sampling as slicing
 from carbo.numerics.types import Floats, Ints
@@ -68,7 +68,7 @@ class Ray:
 class Filled:
     """Any change of the signal covariance."""
 
-    def __init__(self, change: Curve, r: Floats, noise: float) -> None:
+    def __init__(self, change: Change, r: Floats, noise: float) -> None:
         self._fill, self._r, self._noise = change.fill, r, noise
         self._buffer = np.empty((len(r), len(r)), order="F")
 

@@ -1,4 +1,4 @@
-"""What inference is given, and one setting of every parameter.
+"""What inference is given: observations, a kernel with priors, and how to sample; and one setting of every parameter.
 
 Notation
     X       (n, d) integer rows; y (n,) standardised values
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from carbo.kernels.base import Scales
+from carbo.inference.priors import Priors
+from carbo.kernels.base import Kernel, Scales
 from carbo.numerics.types import Floats, Ints
 
 
@@ -60,3 +61,30 @@ class Hyper(NamedTuple):
     log_noise: float
     log_w: Floats
     scales: Scales
+
+
+class Model(NamedTuple):
+    """A kernel with its priors."""
+
+    kernel: Kernel
+    priors: Priors
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether all parameters can be sampled at once, by their density's gradient."""
+        return self.kernel.differentiable and self.priors.level == "standard"
+
+
+class Sampling(NamedTuple):
+    """How a chain moves.
+
+    samples, burn_in    samples a draw, sweeps or trajectories of a new chain
+    width, doublings    of slice updates: the width of a step, and most doublings
+    leapfrogs           most steps of a Hamiltonian trajectory
+    """
+
+    samples: int = 10
+    burn_in: int = 100
+    width: float = 1.0
+    doublings: int = 10
+    leapfrogs: int = 10

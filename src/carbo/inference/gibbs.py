@@ -17,32 +17,11 @@ import numpy as np
 from carbo.errors import NumericalError
 from carbo.inference import priors
 from carbo.inference.conditionals import Conditional, Eliminated, Filled, Interval, Path, Prior, Ray
-from carbo.inference.data import Data, Hyper
-from carbo.inference.priors import Priors
-from carbo.kernels.base import Coordinate, Kernel, Scales, Split
+from carbo.inference.data import Data, Hyper, Model, Sampling
+from carbo.kernels.base import Coordinate, Scales
 from carbo.numerics import linalg
 from carbo.numerics import slice_sampling as slicing
 from carbo.numerics.types import Floats
-
-
-class Sampling(NamedTuple):
-    """How the chain moves: samples a draw, burn-in sweeps of a new chain, slice width and most doublings.
-
-    leapfrogs: most steps of a Hamiltonian trajectory (see `simultaneous`); 0 for sweeps of slice updates.
-    """
-
-    samples: int = 10
-    burn_in: int = 100
-    width: float = 1.0
-    doublings: int = 10
-    leapfrogs: int = 0
-
-
-class Model(NamedTuple):
-    """A kernel with its priors."""
-
-    kernel: Kernel
-    priors: Priors
 
 
 def initial(model: Model, data: Data) -> Hyper:
@@ -52,7 +31,7 @@ def initial(model: Model, data: Data) -> Hyper:
     log_w = np.full(model.kernel.size, math.log(w))
     return Hyper(
         mean=_inside(float(np.mean(data.y)), prior.mean),
-        log_noise=_inside(math.log(0.01), model.priors.noise_support),
+        log_noise=_inside(math.log(0.01), priors.NOISE_SUPPORT),
         log_w=np.clip(log_w, *prior.log_w),
         scales=Scales(np.zeros(d), np.zeros(d)),
     )
@@ -84,7 +63,7 @@ class LevelPrior(NamedTuple):
 def level_prior(model: Model, data: Data) -> LevelPrior:
     """Supplement B.2.1-2 with the published experiments' reading: K taken at beta = 1."""
     if model.priors.level == "standard":
-        return LevelPrior((-math.inf, math.inf), model.priors.weight_support)
+        return LevelPrior((-math.inf, math.inf), priors.WEIGHT_SUPPORT)
     d = len(model.kernel.spectra)
     K = model.kernel.parts(Scales(np.zeros(d), np.zeros(d)), data.X)[0]
     log_variance = math.log(max(float(np.var(data.y)), 1e-10))
@@ -108,10 +87,10 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
     hyper = hyper._replace(
         mean=_inside(hyper.mean, level.mean),
         log_w=np.clip(hyper.log_w, *level.log_w),
-        log_noise=_inside(hyper.log_noise, model.priors.noise_support),
+        log_noise=_inside(hyper.log_noise, priors.NOISE_SUPPORT),
         scales=Scales(
-            np.clip(hyper.scales.log_beta, *model.priors.beta_support),
-            np.clip(hyper.scales.log_relevance, *model.priors.relevance_support),
+            np.clip(hyper.scales.log_beta, *priors.BETA_SUPPORT),
+            np.clip(hyper.scales.log_relevance, *priors.RELEVANCE_SUPPORT),
         ),
     )
     parts = model.kernel.parts(hyper.scales, data.X)
@@ -119,12 +98,12 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
         fit = linalg.fit_in_place(covariance(parts, hyper), data.y - hyper.mean)
         if fit is not None:
             return State(hyper, parts, fit, level)
-        if hyper.log_noise >= model.priors.noise_support[1]:
+        if hyper.log_noise >= priors.NOISE_SUPPORT[1]:
             raise NumericalError(
                 f"covariance of {len(data.y)} observations: expected a positive definite matrix, got a singular one "
                 "at every noise level of the prior; are values infinite or NaN?"
             )
-        hyper = hyper._replace(log_noise=min(hyper.log_noise + 1.0, model.priors.noise_support[1]))
+        hyper = hyper._replace(log_noise=min(hyper.log_noise + 1.0, priors.NOISE_SUPPORT[1]))
 
 
 def covariance(parts: Floats, hyper: Hyper) -> Floats:
@@ -192,7 +171,7 @@ def update_weight(
 
 def update_noise(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
     """Step 3."""
-    hyper, prior = state.hyper, Prior(model.priors.log_noise, model.priors.noise_support)
+    hyper, prior = state.hyper, Prior(model.priors.log_noise, priors.NOISE_SUPPORT)
     path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, None, hyper.log_noise)
     theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling.width, sampling.doublings)
     return state._replace(hyper=hyper._replace(log_noise=theta), fit=fit)
@@ -204,25 +183,22 @@ def update_scale(
     """Step 4, for one variable's beta or relevance."""
     hyper, kernel = state.hyper, model.kernel
     if at.name == "beta":
-        prior, values = Prior(model.priors.log_beta, model.priors.beta_support), hyper.scales.log_beta
+        prior, values = Prior(model.priors.log_beta, priors.BETA_SUPPORT), hyper.scales.log_beta
     else:
         values = hyper.scales.log_relevance
         rest = [c.variable for c in kernel.coordinates() if c.name == "relevance" and c.variable != at.variable]
         others = values[rest]
-        prior = Prior(lambda theta: model.priors.log_relevance(theta, others), model.priors.relevance_support)
+        prior = Prior(lambda theta: model.priors.log_relevance(theta, others), priors.RELEVANCE_SUPPORT)
     now = float(values[at.variable])
-    change = kernel.swap(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
-    if isinstance(change, Split):
-        path: Path = Eliminated(change, data, hyper)
+    change = kernel.change(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
+    if change.split is not None:
+        path: Path = Eliminated(change.split, data, hyper)
     else:
         path = Filled(change, data.y - hyper.mean, math.exp(hyper.log_noise))
     theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling.width, sampling.doublings)
     if theta == now:
         return state
-    if isinstance(change, Split):
-        parts = kernel.swapped(state.parts, hyper.scales, data.X, at, theta)
-    else:
-        parts = change.parts(theta)
+    parts = change.parts(theta)
     values = values.copy()
     values[at.variable] = theta
     scales = hyper.scales._replace(**{f"log_{at.name}": values})

@@ -20,17 +20,20 @@ from carbo.numerics.types import Floats
 Slopes = tuple[Floats, Floats]
 Interval = tuple[float, float]
 
-MINUS_INFINITY = -math.inf
+BETA_TAU = 5.0
+"""The paper's global scale of the Horseshoe on beta."""
+NOISE_TAU = 0.1 / math.sqrt(2.0)
+"""The published scale on the noise: the bound is log(1 + (0.1 / noise)^2)."""
+BETA_SUPPORT: Interval = (-12.0, math.log(100.0))
+NOISE_SUPPORT: Interval = (-12.0, math.log(1e4))
+WEIGHT_SUPPORT: Interval = (-10.0, 10.0)
+RELEVANCE_SUPPORT: Interval = (-6.0, 3.0)
+"""Intervals of the logarithms that the sampler moves in."""
 
 
 def horseshoe_bound(x: float, tau: float) -> float:
     """Upper bound log log(1 + 2 tau^2 / x^2) of the Horseshoe density at x > 0 (supplement B.2.3)."""
     return math.log(math.log1p(2.0 * (tau / x) ** 2))
-
-
-def horseshoe_on_log(log_x: float, tau: float) -> float:
-    """The same prior as a density of log x: the bound plus the Jacobian of x = exp(log x)."""
-    return horseshoe_bound(math.exp(log_x), tau) + log_x
 
 
 def half_cauchy_on_log(log_x: float, scale: float) -> float:
@@ -51,7 +54,7 @@ def normal(x: float, mean: float, sd: float) -> float:
 def truncated_normal(x: float, lower: float, upper: float) -> float:
     """Normal at the middle of [lower, upper], standard deviation a quarter of its width, cut off outside."""
     if not lower <= x <= upper:
-        return MINUS_INFINITY
+        return -math.inf
     if upper == lower:
         return 0.0
     return normal(x, 0.5 * (lower + upper), 0.25 * (upper - lower))
@@ -67,11 +70,6 @@ def horseshoe_bound_slope(log_x: Floats, tau: float) -> Slopes:
     u = 2.0 * (tau * np.exp(-log_x)) ** 2
     inner = np.log1p(u)
     return np.log(inner), -2.0 * u / ((1.0 + u) * inner)
-
-
-def horseshoe_on_log_slope(log_x: Floats, tau: float) -> Slopes:
-    value, by = horseshoe_bound_slope(log_x, tau)
-    return value + log_x, by + 1.0
 
 
 def half_cauchy_on_log_slope(log_x: Floats, scale: float) -> Slopes:
@@ -100,32 +98,23 @@ NO_OTHERS = np.zeros(0)
 
 @dataclass(frozen=True)
 class Priors:
-    """Which prior each parameter has; intervals are supports on the log scale.
+    """Which prior each parameter has.
 
-    beta: "published" is the paper's (Horseshoe bound at beta, no Jacobian), "horseshoe" the same with the
-    Jacobian of log beta, "gamma" Gamma(1, 3), "normal" log beta ~ N(beta_mean, beta_sd).
-    level: "published" puts the paper's data-dependent priors on mean and signal variance; "standard" puts N(0, 1)
-    on the mean, drawn exactly, and log w ~ N(0, weight_sd).
-    noise: "published" is the paper's bound; "half-cauchy" has scale noise_scale on the variance.
-    relevance: "horseshoe" or "half-cauchy" with scale relevance_scale, "normal": log r ~ N(0, relevance_scale), or
-    "pooled": log r ~ N(0, s) with one s for all variables, which the data tell: small where all matter alike, large
-    where few do. (relevance_scale / s)^2 ~ Gamma(1, 1).
+    level   "published": the paper's priors, which come from the data, on mean and signal variance, and its bound on the
+            noise. "standard": N(0, 1) on the mean, drawn exactly, log w ~ N(0, weight_sd), noise half-Cauchy with scale
+            noise_scale on the variance, and relevances pooled: log r ~ N(0, s) with one s for all variables, which the
+            data tell: small where all matter alike, large where few do. (relevance_scale / s)^2 ~ Gamma(1, 1)
+    beta    "published": the paper's Horseshoe bound at beta, without a Jacobian; "gamma": Gamma(1, 3), the paper's
+            ablation; "normal": log beta ~ N(beta_mean, beta_sd)
     """
 
-    beta: Literal["published", "horseshoe", "gamma", "normal"] = "published"
-    beta_tau: float = 5.0
+    level: Literal["published", "standard"] = "published"
+    beta: Literal["published", "gamma", "normal"] = "published"
     beta_mean: float = 0.0
     beta_sd: float = 1.0
-    beta_support: Interval = (-12.0, math.log(100.0))
-    level: Literal["published", "standard"] = "published"
     weight_sd: float = 1.5
-    weight_support: Interval = (-10.0, 10.0)
-    noise: Literal["published", "half-cauchy"] = "published"
     noise_scale: float = 0.05
-    noise_support: Interval = (-12.0, math.log(1e4))
-    relevance: Literal["horseshoe", "half-cauchy", "normal", "pooled"] = "horseshoe"
     relevance_scale: float = 1.0
-    relevance_support: Interval = (-6.0, 3.0)
 
     def __post_init__(self) -> None:
         for key, kind in get_type_hints(Priors).items():
@@ -134,56 +123,35 @@ class Priors:
                 raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
             if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
                 raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
-            numbers = isinstance(value, tuple) and all(isinstance(end, int | float) for end in value)
-            if kind == Interval and not (numbers and len(value) == 2 and value[0] < value[1]):
-                raise SettingsError(f"prior {key!r}: expected (low, high) with low < high, got {value!r}")
 
     def log_beta(self, theta: float) -> float:
         if self.beta == "published":
-            return horseshoe_bound(math.exp(theta), self.beta_tau)
-        if self.beta == "horseshoe":
-            return horseshoe_on_log(theta, self.beta_tau)
+            return horseshoe_bound(math.exp(theta), BETA_TAU)
         if self.beta == "gamma":
             return gamma_on_log(theta, 1.0, 3.0)
         return normal(theta, self.beta_mean, self.beta_sd)
 
+    def log_noise(self, theta: float) -> float:
+        if self.level == "published":
+            return horseshoe_bound(math.exp(theta), NOISE_TAU)
+        return half_cauchy_on_log(theta, self.noise_scale)
+
+    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
+        """Of one variable, given the others' log relevances."""
+        return pooled(np.append(others, theta), self.relevance_scale)
+
     def beta_slope(self, theta: Floats) -> Slopes:
-        """log_beta of each, and its derivative."""
+        """`log_beta` of each, and its derivative."""
         if self.beta == "published":
-            return horseshoe_bound_slope(theta, self.beta_tau)
-        if self.beta == "horseshoe":
-            return horseshoe_on_log_slope(theta, self.beta_tau)
+            return horseshoe_bound_slope(theta, BETA_TAU)
         if self.beta == "gamma":
             return gamma_on_log_slope(theta, 1.0, 3.0)
         return normal_slope(theta, self.beta_mean, self.beta_sd)
 
-    def log_noise(self, theta: float) -> float:
-        if self.noise == "published":  # log(1 + (0.1 / noise)^2): tau = sqrt(0.05) * 0.1^(1/2) in the paper's letters
-            return horseshoe_bound(math.exp(theta), 0.1 / math.sqrt(2.0))
-        return half_cauchy_on_log(theta, self.noise_scale)
-
     def noise_slope(self, theta: Floats) -> Slopes:
-        """log_noise of each, and its derivative."""
-        if self.noise == "published":
-            return horseshoe_bound_slope(theta, 0.1 / math.sqrt(2.0))
+        """`log_noise` of the standard level, and its derivative."""
         return half_cauchy_on_log_slope(theta, self.noise_scale)
-
-    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
-        """Of one variable, given the others' log relevances."""
-        if self.relevance == "pooled":
-            return pooled(np.append(others, theta), self.relevance_scale)
-        if self.relevance == "horseshoe":
-            return horseshoe_on_log(theta, self.relevance_scale)
-        if self.relevance == "half-cauchy":
-            return half_cauchy_on_log(theta, self.relevance_scale)
-        return normal(theta, 0.0, self.relevance_scale)
 
     def relevance_slope(self, theta: Floats) -> Slopes:
         """The log density of all relevances, as values that sum to it, and its derivatives."""
-        if self.relevance == "pooled":
-            return pooled_slope(theta, self.relevance_scale)
-        if self.relevance == "horseshoe":
-            return horseshoe_on_log_slope(theta, self.relevance_scale)
-        if self.relevance == "half-cauchy":
-            return half_cauchy_on_log_slope(theta, self.relevance_scale)
-        return normal_slope(theta, 0.0, self.relevance_scale)
+        return pooled_slope(theta, self.relevance_scale)

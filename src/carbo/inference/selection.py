@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from carbo.errors import NumericalError
 from carbo.inference import chain
-from carbo.inference.data import Data, Hyper
-from carbo.inference.gibbs import Model
+from carbo.inference.data import Data, Hyper, Model
 from carbo.inference.outcome import standardise
 from carbo.numerics.types import Floats, Ints
 
@@ -56,7 +55,7 @@ class Models(NamedTuple):
         return self.adjacent is None and len(self.multiples) == 1
 
 
-def looked(
+def reselect(
     now: Shape, X: Ints, values: Floats, models: Models, observations: int | None = None
 ) -> tuple[Shape, Hyper | None]:
     """The shape to go on with, and where it is a new one, the mode of the posterior under it.

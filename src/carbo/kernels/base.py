@@ -6,7 +6,7 @@ Notation
     T_i         diffusion table of variable i at beta_i, normalised: T_i = m_i sum_j c_j u_j u_j' / sum_j c_j,
                 c_j = exp(-beta_i lambda_j) (paper eq. 5, supplement's remark on Psi)
     z_i         the centred table, whose rows sum to zero, again of mean diagonal one: on a complete graph T_i without
-                its constant mode; on others see `levelled`
+                its constant mode; on others see `ordinal`
     r_i         relevance of variable i, >= 0
     e_q         elementary symmetric polynomial of order q in the d numbers r_i z_i(x_i, x'_i)
     p_s         power sum of order s of the same numbers
@@ -14,10 +14,10 @@ Notation
     w           (P,) their weights: signal variances
 
 Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
-Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r) (+ w_inf prod_i (1 + r_i z_i) / (1 + r_i))
+Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r)
 
-Both are used in two ways. While sampling, `swap` isolates one coordinate: the covariance is a cheap function of
-it. While searching, `sums.Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
+Both are used in two ways. While sampling, `change` isolates one coordinate: the covariance is a cheap function of
+it. While searching, `cross.Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import numpy as np
 
 from carbo.kernels.ordinal import Levelled
 from carbo.kernels.spectra import WIDE, Spectrum, Table, table
+from carbo.kernels.windows import Windows
 from carbo.numerics.types import Floats, Ints
 
 
@@ -56,18 +57,46 @@ class Split(NamedTuple):
     w: float
 
 
-class Curve(NamedTuple):
-    """Signal covariance as any function of theta: `fill(theta, out)` writes it into out (n, n), Fortran order.
+class Change(NamedTuple):
+    """The kernel as a function of one coordinate theta, all other coordinates fixed.
 
-    `parts(theta)` are the kernel's parts there, as `Kernel.swapped` gives them.
+    fill    fill(theta, out) writes the signal covariance into out (n, n), Fortran order
+    parts   parts(theta) gives the kernel's parts (P, n, n); the parts that the change began with may be overwritten
+    split   the signal covariance in a form that the sampler can eliminate observations from, where there is one
     """
 
     fill: Callable[[float, Floats], None]
     parts: Callable[[float], Floats]
+    split: Split | None = None
+
+
+class Slopes(NamedTuple):
+    """Derivatives of sum(W * C): by log beta (d,), by log relevance (d,), by log signal variance (P,)."""
+
+    log_beta: Floats
+    log_relevance: Floats
+    log_w: Floats
+
+
+class Gradient(Protocol):
+    """The signal covariance of some observations and its derivatives, in buffers that the next call overwrites."""
+
+    def covariance(self, scales: Scales, log_w: Floats) -> Floats:
+        """C (n, n)."""
+
+    def slopes(self, W: Floats) -> Slopes:
+        """Derivatives of sum(W * C) where `covariance` was called last, for a symmetric W (n, n)."""
+
+
+class Shares(NamedTuple):
+    """Shares of the signal variance: by order of interaction, and of the windows. None where there is no such part."""
+
+    orders: dict[str, float] | None = None
+    windows: float | None = None
 
 
 class Kernel(Protocol):
-    """What the sampler and the search need of a kernel."""
+    """A sum of parts. This is all that the sampler, the surrogate and the search know of a kernel."""
 
     @property
     def spectra(self) -> tuple[Spectrum, ...]:
@@ -77,17 +106,35 @@ class Kernel(Protocol):
     def size(self) -> int:
         """P, the number of parts."""
 
+    @property
+    def windows(self) -> Windows:
+        """The variables one after another that have parts; empty in most kernels."""
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `gradient` exists."""
+
+    def with_windows(self) -> Kernel:
+        """This kernel with parts for the variables one after another; only of a differentiable kernel."""
+
+    # The sampler's: one set of observations, changing parameters
+
     def coordinates(self) -> list[Coordinate]:
         """The coordinates that matter; variables of one value have none."""
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         """(P, n, n)."""
 
-    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
-        """The signal covariance as a function of coordinate `at`, all else fixed."""
+    def change(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
+        """The kernel as a function of coordinate `at`, whose parts at `scales` are given."""
 
-    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        """The parts after coordinate `at` has moved to theta; `parts` itself may be overwritten."""
+    def gradient(self, X: Ints) -> Gradient:
+        """Covariance and derivatives for observations X; only of a differentiable kernel."""
+
+    def shares(self, w: Floats) -> Shares:
+        """Shares of the signal variance under weights w (S, P), averaged over the samples."""
+
+    # The search's: fixed parameters, many rows
 
     @property
     def summed(self) -> int:
@@ -96,17 +143,35 @@ class Kernel(Protocol):
     def table(self, scales: Scales, i: int) -> Table:
         """Variable i's table."""
 
-    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
-        """Entries of variable i's table turned into each summed quantity."""
+    def summands(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
+        """Entries of variable i's table as each summed quantity."""
+
+    def factor(self, first: Floats) -> Floats:
+        """What the first summed quantity says of the table's entry: the inverse of `summands`, scaled by relevance."""
+
+    def flat(self, scales: Scales) -> tuple[Floats, Floats]:
+        """Factors of equal and of unequal values of complete graphs, each (d,)."""
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        """(P,) what multiplies the parts in `combine`: their signal variances over their norms."""
+        """(Q,) what multiplies the layers in a covariance: signal variances over norms."""
 
-    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
-        """Covariances from those quantities summed over variables, of any shape that weights broadcast to.
+    def window_weights(self, scales: Scales, w: Floats) -> Floats:
+        """(T,) what multiplies each window's product of tables."""
 
-        The sums may be overwritten.
+    def layers(self, sums: list[Floats]) -> list[Floats]:
+        """From the summed quantities, what covariances are linear in: polynomials e_1..e_Q, or the one product."""
+
+    def below(self, layers: list[Floats]) -> list[Floats]:
+        """For each layer, what a change of one variable is computed from (see `rest`)."""
+
+    def halves(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """Of half a row: factors to be multiplied with the other half's, weighted and plain.
+
+        The covariance of left and right half together is the sum of weighted(left) times plain(right).
         """
+
+    def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
+        """By how much the covariance grows with one variable's factor, which was u."""
 
 
 def unequal(lam: float, size: int, log_beta: float) -> float:

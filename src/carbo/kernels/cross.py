@@ -4,12 +4,11 @@ Notation
     n, N, d, S  observations, candidate rows, variables, samples of the parameters
     M           number of values of the variables that are not wide: columns of a one-hot row
     H           (N, M) one-hot rows
-    Psi         (n, F) features of variables in a row, where the kernel has parts of these (see `adjacent`)
+    Psi         (n, F) features of the windows, where the kernel has any (see `windows`)
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.spectra import WIDE
-from carbo.kernels.windows import Adjacent, rows_of
 from carbo.numerics.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -93,7 +91,7 @@ class Columns:
 
 
 class Tables:
-    """All variables' tables under S samples of the parameters, turned into what `Kernel.combine` takes summed.
+    """All variables' tables under S samples of the parameters, turned into what `Kernel.layers` takes summed.
 
     Narrow variables' are kept flat, one after another: one array (S, F) a summed quantity. A wide variable's entries
     are looked up for the rows at hand, since its table might not fit in memory.
@@ -105,17 +103,15 @@ class Tables:
         flat = [self._flat(h) for h in scales]
         self.flat = [np.stack([of[q] for of in flat]) for q in range(kernel.summed)]
         self.wide = {i: [kernel.table(h, i) for h in scales] for i in columns.wide.tolist()}
-        self.rows = rows_of(kernel)
-        self.row_weights = np.zeros((len(scales), 0))
-        if isinstance(kernel, Adjacent):
-            self.row_weights = np.stack([kernel.row_weights(h, own) for h, own in zip(scales, w, strict=True)])
+        self.windows = kernel.windows
+        self.window_weights = np.stack([kernel.window_weights(h, own) for h, own in zip(scales, w, strict=True)])
 
     def _flat(self, scales: Scales) -> list[Floats]:
         each = []
         for i in self._columns.narrow.tolist():
             t, complete = self._kernel.table(scales, i), self._kernel.spectra[i].kind == "complete"
             entries = t.values if complete else t.columns(np.arange(t.size)).reshape(-1)
-            each.append(self._kernel.turned(scales, i, entries))
+            each.append(self._kernel.summands(scales, i, entries))
         return [np.concatenate([turned[q] for turned in each] or [np.zeros(0)]) for q in range(self._kernel.summed)]
 
     @property
@@ -124,30 +120,36 @@ class Tables:
 
     def looked_up(self, i: int, s: int, a: Ints, b: Ints) -> list[Floats]:
         """Entries (a, b) of wide variable i's table under sample s, turned."""
-        return self._kernel.turned(self._scales[s], i, self.wide[i][s].at(a, b))
+        return self._kernel.summands(self._scales[s], i, self.wide[i][s].at(a, b))
 
     def combine(self, sums: list[Floats], samples: slice = ALL) -> Floats:
         """Covariances (S, ...) from sums, which may be overwritten."""
         shape = (-1, *(1,) * (sums[0].ndim - 1))
-        weights = self.weights[samples].T.astype(sums[0].dtype)
-        return self._kernel.combine(sums, [own.reshape(shape) for own in weights])
+        layers, weights = self._kernel.layers(sums), [own.reshape(shape) for own in self.weights[samples].T]
+        K = layers[0]
+        K *= weights[0]
+        for layer, weight in zip(layers[1:], weights[1:], strict=True):
+            K += np.multiply(layer, weight, out=layer)
+        return K
 
     def variances(self, H: Any, rows: Ints) -> Floats:
         """Prior variances (S, N) of rows, H their one-hot form."""
-        return np.asarray(self.combine(self._own(H, rows)) + self.row_weights.sum(axis=1)[:, None])
+        return np.asarray(self.combine(self._own(H, rows)) + self.window_weights.sum(axis=1)[:, None])
 
-    def beside(self, H: Any, rows: Ints, owner: Ints, i: Ints, before: Ints, after: Ints) -> Floats:
-        """(S, len(owner)): of rows[owner] with what they are once variable i's pair (a, a) has become (a, c)."""
+    def with_parent(self, H: Any, rows: Ints, owner: Ints, i: Ints, before: Ints, after: Ints) -> Floats:
+        """Prior covariances (S, len(owner)) of rows[owner] with neighbours: variable i's pair (a, a) becomes (a, c)."""
         each = zip(self._own(H, rows), self.flat, strict=True)
         K = self.combine([own[:, owner] - T[:, before] + T[:, after] for own, T in each])
-        return np.asarray(K + self._rows_beside[:, i])
+        return np.asarray(K + self._windows_with_parent[:, i])
 
     @cached_property
-    def _rows_beside(self) -> Floats:
-        """(S, d): the rows' covariance of what differs in variable i: of m values, z_i falls by m / (m - 1)."""
+    def _windows_with_parent(self) -> Floats:
+        """(S, d): the windows' covariance of rows that differ in variable i: of m values, z_i falls by m / (m - 1)."""
         sizes = np.array([s.size for s in self._kernel.spectra])
         fall = sizes / np.maximum(sizes - 1, 1)
-        return np.asarray(self.row_weights.sum(axis=1)[:, None] - (self.row_weights @ self.rows.members) * fall)
+        return np.asarray(
+            self.window_weights.sum(axis=1)[:, None] - (self.window_weights @ self.windows.members) * fall
+        )
 
     def _own(self, H: Any, rows: Ints) -> list[Floats]:
         """Sums (S, N) of rows with themselves."""
@@ -160,7 +162,7 @@ class Tables:
 
 
 class Sums:
-    """What `Kernel.combine` takes, for any rows against the observations X (n, d), under S samples.
+    """What `Kernel.layers` takes, for any rows against the observations X (n, d), under S samples.
 
     Narrow variables' tables (S, M, n), one a summed quantity, are stacked: their product with one-hot rows sums them.
     """
@@ -169,13 +171,7 @@ class Sums:
         self._of, self._X = tables, X
         pairs = columns.pairs(X)
         self.tables = [T.take(pairs, axis=1) for T in tables.flat]
-        self.Psi = tables.rows.features(X)
-
-    def astype(self, dtype: type[np.floating[Any]]) -> Sums:
-        """The same in another precision."""
-        other = copy.copy(self)
-        other.tables = [T.astype(dtype, copy=False) for T in self.tables]
-        return other
+        self.Psi = tables.windows.features(X)
 
     def at(
         self, H: Any, rows: Ints, own: NDArray[np.bool_] | None = None, samples: slice = ALL, first: int | None = None
@@ -196,13 +192,13 @@ class Sums:
     def covariances(self, H: Any, rows: Ints, samples: slice = ALL, first: int | None = None) -> Floats:
         """(S, N, n), or with the first observations only."""
         K = self._of.combine(self.at(H, rows, samples=samples, first=first), samples)
-        return self.add_rows(K, self._of.rows.features(rows), samples, first)
+        return self.add_windows(K, self._of.windows.features(rows), samples, first)
 
-    def add_rows(self, K: Floats, Psi: Floats, samples: slice = ALL, first: int | None = None) -> Floats:
-        """K (S, N, n) with the (first) observations, the share of variables in a row, features Psi (N, F), added."""
+    def add_windows(self, K: Floats, Psi: Floats, samples: slice = ALL, first: int | None = None) -> Floats:
+        """K (S, N, n) with the (first) observations, the windows' share added: features Psi (N, F) of the rows."""
         if Psi.shape[1]:
-            for s, weights in enumerate(self._of.row_weights[samples]):
-                K[s] += (Psi * weights[self._of.rows.owner]) @ self.Psi[:first].T
+            for s, weights in enumerate(self._of.window_weights[samples]):
+                K[s] += (Psi * weights[self._of.windows.owner]) @ self.Psi[:first].T
         return K
 
     def add_moved(self, K: Floats, step: Floats, first: int | None = None) -> Floats:
@@ -210,8 +206,8 @@ class Sums:
         from scipy import sparse
 
         D, X = sparse.csr_array(step), np.ascontiguousarray(self.Psi[:first].T)
-        for s, weights in enumerate(self._of.row_weights):
-            weighted = D.data * weights[self._of.rows.owner[D.indices]]
+        for s, weights in enumerate(self._of.window_weights):
+            weighted = D.data * weights[self._of.windows.owner[D.indices]]
             K[s] += sparse.csr_array((weighted, D.indices, D.indptr), shape=D.shape) @ X
         return K
 

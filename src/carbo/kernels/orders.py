@@ -1,4 +1,4 @@
-"""The kernel weighted by order of interaction (design section 6). Notation as in `kernel`."""
+"""The kernel weighted by order of interaction (docs/model.md), with parts for windows. Notation as in `base`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,38 @@ from functools import cached_property
 
 import numpy as np
 
-from carbo.kernels.base import Coordinate, Curve, Scales, Split, centred, square
+from carbo.kernels.base import Change, Coordinate, Scales, Shares, centred, square
+from carbo.kernels.gradient import OrdersGradient
+from carbo.kernels.polynomials import inverse, newton, symmetric
 from carbo.kernels.spectra import WIDE, Spectrum, Table
+from carbo.kernels.windows import Windows
 from carbo.numerics.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """The kernel weighted by order of interaction, up to `highest`, with the full product if `product`."""
+    """Orders of interaction up to `highest`; `windowed`: with parts for variables one after another."""
 
     spectra: tuple[Spectrum, ...]
     highest: int
-    product: bool
+    windowed: bool = False
+
+    differentiable = True
 
     @property
     def size(self) -> int:
-        return self.highest + int(self.product)
+        return self.highest + self.windows.orders
+
+    @cached_property
+    def windows(self) -> Windows:
+        return Windows(self.spectra, self.highest if self.windowed else 1)
+
+    def with_windows(self) -> Orders:
+        return Orders(self.spectra, self.highest, True)
+
+    @property
+    def summed(self) -> int:
+        return self.highest
 
     def coordinates(self) -> list[Coordinate]:
         some = [(i, s) for i, s in enumerate(self.spectra) if s.size > 1]
@@ -41,52 +57,31 @@ class Orders:
         """(d,) r, zero for variables of one value."""
         return self._active * np.exp(scales.log_relevance)
 
-    def norms(self, r: Floats) -> Floats:
-        """(P,) e_q(r) for each order, one for the product: what makes each part's mean diagonal one."""
-        return np.append(symmetric(r, self.highest), np.ones(int(self.product)))
+    def shares(self, w: Floats) -> Shares:
+        each = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
+        orders, windows = each[: self.highest].copy(), each[self.highest :]
+        orders[1 : len(windows) + 1] += windows
+        names = {str(q + 1): float(share) for q, share in enumerate(orders)}
+        return Shares(names, float(windows.sum()) if self.windowed else None)
+
+    # ---- one set of observations, changing parameters
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
-        n, r = len(X), self.relevances(scales)
-        E = np.zeros((self.highest + 1, n, n))
-        E[0] = 1.0
-        full = np.ones((n, n))
-        for i, s in enumerate(self.spectra):
-            a = r[i] * square(centred(s, scales.log_beta[i]), X[:, i])
-            E[1:] += a * E[:-1]
-            if self.product:
-                full *= _factor(a) / (1.0 + r[i])
-        raw = E[1:] if not self.product else np.concatenate([E[1:], full[None]])
-        return raw * inverse(self.norms(r))[:, None, None]
-
-    def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
-        """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
         r = self.relevances(scales)
-        z = square(centred(self.spectra[i], scales.log_beta[i]), X[:, i])
-        a, full_norms = r[i] * z, self.norms(r)
-        A, norms = np.empty_like(parts), np.empty_like(full_norms)
-        below, below_norm = np.ones_like(z), 1.0
-        for q in range(self.highest):
-            below = A[q] = parts[q] * full_norms[q] - a * below
-            below_norm = norms[q] = max(full_norms[q] - r[i] * below_norm, 0.0)
-        if self.product:
-            A[-1] = parts[-1] * (1.0 + r[i]) / _factor(a)
-            norms[-1] = 1.0
-        return A, norms, z
+        E = np.zeros((self.highest + 1, len(X), len(X)))
+        E[0] = 1.0
+        for i, s in enumerate(self.spectra):
+            E[1:] += r[i] * square(centred(s, scales.log_beta[i]), X[:, i]) * E[:-1]
+        own = E[1:] * inverse(symmetric(r, self.highest))[:, None, None]
+        return np.concatenate([own, self.windows.parts(scales.log_relevance, X)]) if self.windowed else own
 
-    def _lower(self, A: Floats, norms: Floats) -> tuple[Floats, Floats]:
-        """What variable i's z multiplies in each part: the order below, for the product the product itself."""
-        low, low_norms = np.empty_like(A), np.empty_like(norms)
-        low[0], low_norms[0] = 1.0, 1.0
-        low[1 : self.highest], low_norms[1 : self.highest] = A[: self.highest - 1], norms[: self.highest - 1]
-        if self.product:
-            low[-1], low_norms[-1] = A[-1], 1.0
-        return low, low_norms
-
-    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
+    def change(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
+        if self.windowed:
+            return self._from_scratch(scales, X, w, at)
         A, norms, z = self._without(parts, scales, X, at.variable)
-        low, low_norms = self._lower(A, norms)
+        low, low_norms = _lower(A, norms)
         if at.name == "relevance":
-            return self._relevance_curve(A, low * z, norms, low_norms, w)
+            return _of_relevance(A, low * z, norms, low_norms, w)
         r, s, x = math.exp(scales.log_relevance[at.variable]), self.spectra[at.variable], X[:, at.variable]
         scale = inverse(norms + r * low_norms)
         rest, slope = np.tensordot(w * scale, A, 1), np.tensordot(r * w * scale, low, 1)
@@ -95,90 +90,107 @@ class Orders:
             np.multiply(slope, square(centred(s, theta), x), out=out)
             out += rest
 
-        return Curve(fill, lambda theta: (A + r * square(centred(s, theta), x) * low) * scale[:, None, None])
+        return Change(fill, lambda theta: (A + r * square(centred(s, theta), x) * low) * scale[:, None, None])
 
-    @staticmethod
-    def _relevance_curve(A: Floats, B: Floats, norms: Floats, low_norms: Floats, w: Floats) -> Curve:
-        """Each part is (A + r B) / (norms + r low_norms)."""
-        stack = np.concatenate([A, B]).reshape(2 * len(A), -1)
+    def _from_scratch(self, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
+        """All parts computed again at every theta: the sampler that wants speed takes all coordinates at once."""
+
+        def moved(theta: float) -> Floats:
+            key = f"log_{at.name}"
+            values = getattr(scales, key).copy()
+            values[at.variable] = theta
+            return self.parts(scales._replace(**{key: values}), X)
 
         def fill(theta: float, out: Floats) -> None:
-            r = math.exp(theta)
-            scale = w * inverse(norms + r * low_norms)
-            np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
+            out[:] = np.tensordot(w, moved(theta), 1)
 
-        def parts(theta: float) -> Floats:
-            r = math.exp(theta)
-            return (A + r * B) * inverse(norms + r * low_norms)[:, None, None]
+        return Change(fill, moved)
 
-        return Curve(fill, parts)
+    def _without(self, parts: Floats, scales: Scales, X: Ints, i: int) -> tuple[Floats, Floats, Floats]:
+        """Parts and norms without variable i (raw), and variable i's z: the recursion of e_q backwards."""
+        r = self.relevances(scales)
+        z = square(centred(self.spectra[i], scales.log_beta[i]), X[:, i])
+        a, full_norms = r[i] * z, symmetric(r, self.highest)
+        A, norms = np.empty_like(parts), np.empty_like(full_norms)
+        below, below_norm = np.ones_like(z), 1.0
+        for q in range(self.highest):
+            below = A[q] = parts[q] * full_norms[q] - a * below
+            below_norm = norms[q] = max(full_norms[q] - r[i] * below_norm, 0.0)
+        return A, norms, z
 
-    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        change = self.swap(parts, scales, X, np.ones(self.size), at)
-        assert isinstance(change, Curve)
-        return change.parts(theta)
+    def gradient(self, X: Ints) -> OrdersGradient:
+        return OrdersGradient(self.spectra, self.highest, self.windows, X)
 
-    @property
-    def summed(self) -> int:
-        return self.highest + 2 * int(self.product)
+    # ---- fixed parameters, many rows
 
     def table(self, scales: Scales, i: int) -> Table:
         return centred(self.spectra[i], scales.log_beta[i])
 
-    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
-        r = float(self._active[i]) * math.exp(scales.log_relevance[i])
-        a = r * entries
+    def summands(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
+        a = float(self._active[i]) * math.exp(scales.log_relevance[i]) * entries
         powers = [a]
         for q in range(2, self.highest + 1):  # numpy's powers above the second are slow where a is large
             powers.append(powers[-1] * a if self.spectra[i].size > WIDE else a**q)
-        if self.product:  # signs are carried apart from magnitudes: a factor 1 + r z may be negative
-            factor = _factor(a) / (1.0 + r)
-            powers += [np.log(np.abs(factor)), np.where(factor < 0, 1.0, 0.0)]
         return powers
 
+    def factor(self, first: Floats) -> Floats:
+        return first
+
+    def flat(self, scales: Scales) -> tuple[Floats, Floats]:
+        r, sizes = self.relevances(scales), np.array([s.size for s in self.spectra])
+        return r, -r / np.maximum(sizes - 1, 1)
+
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        return w * inverse(self.norms(self.relevances(scales)))
+        return w[: self.highest] * inverse(symmetric(self.relevances(scales), self.highest))
 
-    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
-        e = newton(sums[: self.highest])
-        K = weights[0] * e[0]
-        for q in range(1, self.highest):
-            e[q] *= weights[q]
-            K += e[q]
-        if self.product:
-            full = np.exp(sums[self.highest], out=sums[self.highest])
-            K += weights[-1] * np.where(np.rint(sums[self.highest + 1]) % 2 == 1, -full, full)
-        return np.asarray(K)
+    def window_weights(self, scales: Scales, w: Floats) -> Floats:
+        return self.windows.weights(self.windows.rho(scales.log_relevance), w[self.highest :])
 
+    def layers(self, sums: list[Floats]) -> list[Floats]:
+        return newton(sums)
 
-def symmetric(r: Floats, highest: int) -> Floats:
-    """(e_1(r), ..., e_highest(r)): e_q sums r_i times e_{q-1} of the values before i. Nothing cancels."""
-    e, before = np.empty(highest), np.ones(len(r))
-    for q in range(highest):
-        upto = np.cumsum(r * before)
-        e[q] = upto[-1] if len(r) else 0.0
-        before = np.concatenate([[0.0], upto[:-1]])
-    return e
+    def below(self, layers: list[Floats]) -> list[Floats]:
+        return [np.ones_like(layers[0]), *layers[:-1]]
 
+    def halves(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """e_q of a row is sum_j e_j(left half) e_{q-j}(right half)."""
+        plain = [np.ones_like(layers[0]), *layers]
+        weighted = [np.zeros_like(plain[0]) for _ in plain]
+        for m in range(self.highest + 1):
+            for j in range(max(0, 1 - m), self.highest + 1 - m):
+                weighted[m] += weights[j + m - 1] * plain[j]
+        return weighted, plain
 
-def newton(p: Sequence[Floats]) -> list[Floats]:
-    """e_1..e_Q from power sums p_1..p_Q: q e_q = sum_s (-1)^(s-1) e_{q-s} p_s (Newton's identities)."""
-    e: list[Floats] = []
-    for q in range(1, len(p) + 1):
-        total = p[q - 1] * p[0].dtype.type((-1.0) ** (q - 1))
-        for s in range(1, q):
-            term = e[q - s - 1] * p[s - 1]
-            total = total + term if s % 2 == 1 else total - term
-        total /= p[0].dtype.type(q)
-        e.append(total)
-    return e
+    def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
+        """sum_m e_m g_m(u), with g_m(u) = sum_{q > m} c_q (-u)^(q-1-m): e_{q-1} without the variable, regrouped."""
+        g = np.full_like(u, weights[-1])  # g_{Q-1}, then downwards: g_{m-1} = c_m - u g_m
+        total = below[-1] * g
+        for m in range(self.highest - 1, 0, -1):
+            g *= -u
+            g += weights[m - 1]
+            total += below[m - 1] * g
+        return np.asarray(total)
 
 
-def inverse(norms: Floats) -> Floats:
-    """1 / norms; zero where a norm is: an order above the number of variables has no part."""
-    return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+def _lower(A: Floats, norms: Floats) -> tuple[Floats, Floats]:
+    """What variable i's z multiplies in each part: the order below."""
+    low, low_norms = np.empty_like(A), np.empty_like(norms)
+    low[0], low_norms[0] = 1.0, 1.0
+    low[1:], low_norms[1:] = A[:-1], norms[:-1]
+    return low, low_norms
 
 
-def _factor(a: Floats) -> Floats:
-    """1 + r z, kept from zero (binary: r = 1), so that it can be divided out again."""
-    return np.where(np.abs(1.0 + a) < 1e-8, 1e-8, 1.0 + a)
+def _of_relevance(A: Floats, B: Floats, norms: Floats, low_norms: Floats, w: Floats) -> Change:
+    """Each part is (A + r B) / (norms + r low_norms)."""
+    stack = np.concatenate([A, B]).reshape(2 * len(A), -1)
+
+    def fill(theta: float, out: Floats) -> None:
+        r = math.exp(theta)
+        scale = w * inverse(norms + r * low_norms)
+        np.dot(np.append(scale, r * scale), stack, out=out.T.reshape(-1))
+
+    def parts(theta: float) -> Floats:
+        r = math.exp(theta)
+        return (A + r * B) * inverse(norms + r * low_norms)[:, None, None]
+
+    return Change(fill, parts)

@@ -1,15 +1,17 @@
-"""The paper's kernel: the product of all variables' diffusion tables. Notation as in `kernel`."""
+"""The paper's kernel: the product of all variables' diffusion tables. Notation as in `base`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from carbo.kernels.base import Coordinate, Curve, Scales, Split, diffusion, square, unequal
+from carbo.kernels.base import Change, Coordinate, Gradient, Scales, Shares, Split, diffusion, square, unequal
 from carbo.kernels.cross import cross
 from carbo.kernels.spectra import Spectrum, Table
+from carbo.kernels.windows import Windows
 from carbo.numerics.types import Floats, Ints
 
 FLOOR = 1e-30
@@ -24,32 +26,47 @@ class Product:
 
     spectra: tuple[Spectrum, ...]
 
-    @property
-    def size(self) -> int:
-        return 1
+    size = 1
+    summed = 1
+    differentiable = False
+
+    @cached_property
+    def windows(self) -> Windows:
+        return Windows(self.spectra, 1)
+
+    def with_windows(self) -> Product:
+        raise NotImplementedError("windows are parts of the order kernel")
 
     def coordinates(self) -> list[Coordinate]:
         return [Coordinate("beta", i) for i, s in enumerate(self.spectra) if s.size > 1]
 
-    def _square(self, i: int, log_beta: float, x: Ints) -> Floats:
-        return np.maximum(square(diffusion(self.spectra[i], log_beta), x), FLOOR)
+    def shares(self, w: Floats) -> Shares:  # noqa: ARG002
+        return Shares()
+
+    # ---- one set of observations, changing parameters
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         return np.asarray(np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None])
 
-    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Split | Curve:
-        i, s, x = at.variable, self.spectra[at.variable], X[:, at.variable]
+    def change(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
+        i, s, x, now = at.variable, self.spectra[at.variable], X[:, at.variable], float(scales.log_beta[at.variable])
+
+        def moved(theta: float) -> Floats:
+            return self._moved(parts, s, x, now, theta)
+
+        def moved_copy(theta: float) -> Floats:
+            return np.asarray(self._moved(parts.copy(), s, x, now, theta)[0])
+
         if s.kind == "complete":
-            return Split(lambda log_beta: self._rho(s, log_beta), i, parts[0], float(w[0]))
-        rest = parts[0] * w[0] / self._square(i, scales.log_beta[i], x)
+            split = Split(lambda theta: self._rho(s, theta), i, parts[0], float(w[0]))
+            return Change(
+                lambda theta, out: np.copyto(out, w[0] * self._moved(parts.copy(), s, x, now, theta)[0]), moved, split
+            )
+        rest = parts[0] * w[0] / self._square(s, now, x)
+        return Change(lambda theta, out: np.copyto(out, rest * self._square(s, theta, x)), moved)
 
-        def fill(log_beta: float, out: Floats) -> None:
-            np.multiply(rest, self._square(i, log_beta, x), out=out)
-
-        return Curve(fill, lambda theta: self.swapped(parts, scales, X, at, theta))
-
-    def swapped(self, parts: Floats, scales: Scales, X: Ints, at: Coordinate, theta: float) -> Floats:
-        s, x, now = self.spectra[at.variable], X[:, at.variable], float(scales.log_beta[at.variable])
+    def _moved(self, parts: Floats, s: Spectrum, x: Ints, now: float, theta: float) -> Floats:
+        """The parts after one beta went from `now` to `theta`; they are overwritten."""
         if s.kind == "complete":
             ratio = self._rho(s, theta) / self._rho(s, now)
             rows = Table("complete", s.size, np.array([1.0, ratio])).columns(x)
@@ -61,23 +78,46 @@ class Product:
         return np.maximum(parts, PRODUCT_FLOOR, out=parts)
 
     @staticmethod
+    def _square(s: Spectrum, log_beta: float, x: Ints) -> Floats:
+        return np.maximum(square(diffusion(s, log_beta), x), FLOOR)
+
+    @staticmethod
     def _rho(s: Spectrum, log_beta: float) -> float:
         return max(unequal(float(s.lam[-1]), s.size, log_beta), FLOOR)
 
-    @property
-    def summed(self) -> int:
-        return 1
+    def gradient(self, X: Ints) -> Gradient:
+        raise NotImplementedError("the product kernel is sampled by slices")
+
+    # ---- fixed parameters, many rows
 
     def table(self, scales: Scales, i: int) -> Table:
         return diffusion(self.spectra[i], scales.log_beta[i])
 
-    def turned(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:  # noqa: ARG002
+    def summands(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:  # noqa: ARG002
         return [np.log(np.maximum(entries, FLOOR))]
+
+    def factor(self, first: Floats) -> Floats:
+        return np.exp(first)
+
+    def flat(self, scales: Scales) -> tuple[Floats, Floats]:
+        each = zip(self.spectra, scales.log_beta, strict=True)
+        rho = np.array([self._rho(s, float(b)) if s.kind == "complete" else 1.0 for s, b in each])
+        return np.ones(len(rho)), rho
 
     def weights(self, scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
         return w
 
-    def combine(self, sums: list[Floats], weights: Sequence[Floats]) -> Floats:
-        K = np.exp(sums[0], out=sums[0])
-        K *= weights[0]
-        return K
+    def window_weights(self, scales: Scales, w: Floats) -> Floats:  # noqa: ARG002
+        return np.zeros(0)
+
+    def layers(self, sums: list[Floats]) -> list[Floats]:
+        return [np.exp(sums[0], out=sums[0])]
+
+    def below(self, layers: list[Floats]) -> list[Floats]:
+        return layers
+
+    def halves(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+        return [layers[0] * weights[0]], layers
+
+    def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
+        return np.asarray(weights[0] * below[0] / u)

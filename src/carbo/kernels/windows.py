@@ -1,17 +1,18 @@
-"""Variables that stand next to each other in the space: the order kernel with parts of their own for these.
+"""Windows: variables that stand one after another in the space, a summand of the order kernel.
 
-Stages, stations, layers and positions are listed in their order, and what happens at one tells most on the next. A row
-is two, three, ... variables one after another, all on complete graphs (variables of one value do not count).
+Stages, stations, layers and positions are listed in their order, and what happens at one tells most about the next. A
+window is two, three, ... variables one after another, all on complete graphs (variables of one value do not count).
 
 Notation
-    n, N, F     observations, any rows of values, columns of features
-    r_i, z_i    relevance and centred table of variable i, as in `kernel`; a_i = r_i z_i
-    rho_t       product of the relevances of row t's variables
-    h_q         sum over the rows of q variables of the products of their a_i; h_q(r) that of their rho
+    n, N, F, T  observations, any rows, columns of features, windows
+    r_i, z_i    relevance and centred table of variable i, as in `base`; a_i = r_i z_i
+    rho_t       product of the relevances of window t's variables
+    h_q         sum over the windows of q variables of the products of their a_i; h_q(r) that of their rho
     v_q         signal variance of h_q / h_q(r)
-    Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of row t
+    Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of window t
+    W           (n, n) weights: the derivatives are those of sum(W * K)
 
-    K = sum_{q=1..Q} w_q e_q / e_q(r) + sum_{q=2..Q} v_q h_q / h_q(r)
+    K = sum_{q=2..Q} v_q h_q / h_q(r)
 """
 
 from __future__ import annotations
@@ -19,41 +20,38 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import helmert
 
-from carbo.kernels.base import Coordinate, Curve, Kernel, Scales
-from carbo.kernels.orders import Orders, inverse
+from carbo.kernels.polynomials import inverse
 from carbo.kernels.spectra import Spectrum
 from carbo.numerics.types import Floats, Ints
 
 COLUMNS = 64
-"""Most features of a row of variables; a longer one, or one of more values, is left out."""
+"""Most features of a window; longer windows, and windows of more values, are left out."""
 TOTAL = 2_000
-"""Most features of all rows together: the longest rows are left out until there are no more."""
+"""Most features of all windows together: the longest windows are left out until there are no more."""
 
 
-class Rows:
-    """The rows of two up to `highest` variables of a space."""
+class Windows:
+    """The windows of two up to `highest` variables, a summand of the order kernel; `highest` 1: none."""
 
     def __init__(self, spectra: Sequence[Spectrum], highest: int) -> None:
         each, columns = list[tuple[int, ...]](), 0
         for q in range(2, highest + 1):
-            own = rows_of_length(spectra, q)
+            own = windows_of_length(spectra, q)
             columns += sum(_width(spectra, some) for some in own)
             if not own or columns > TOTAL:
                 break
             each += own
         self.variables = each
         self.orders = len(each[-1]) - 1 if each else 0
-        """How many orders have rows: pairs, triples, ..."""
+        """How many orders have windows: pairs, triples, ..."""
         self.order = np.array([len(some) - 2 for some in each], dtype=np.intp)
-        """(T,) of each row, counted from that of pairs."""
+        """(T,) the order of each window, counted from pairs."""
         self.members = np.zeros((len(each), len(spectra)))
-        """(T, d) one where a row has the variable."""
+        """(T, d) one where a window has the variable."""
         for t, some in enumerate(each):
             self.members[t, list(some)] = 1.0
         self._index_features(spectra, each)
@@ -70,7 +68,7 @@ class Rows:
             for ks in itertools.product(*(range(spectra[i].size - 1) for i in some))
         ]
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
-        """(F,) the row that a column belongs to."""
+        """(F,) the window that a column belongs to."""
         none = (0, 0, 0)  # the one: no factor
         longest = self.orders + 1
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
@@ -96,12 +94,29 @@ class Rows:
         return np.bincount(self.order, rho, self.orders).astype(np.float64)
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
-        """(T,) what multiplies each row's product of tables in the covariance."""
+        """(T,) what multiplies each window's product of tables in the covariance."""
         return np.asarray((v * inverse(self.norms(rho)))[self.order] * rho)
 
+    def parts(self, log_relevance: Floats, X: Ints) -> Floats:
+        """(orders, n, n) h_q / h_q(r)."""
+        rho, Psi, raw = self.rho(log_relevance), self.features(X), np.zeros((self.orders, len(X), len(X)))
+        for q in range(self.orders):
+            own = self.order[self.owner] == q
+            raw[q] = (Psi[:, own] * rho[self.owner[own]]) @ Psi[:, own].T
+        return raw * inverse(self.norms(rho))[:, None, None]
 
-def rows_of_length(spectra: Sequence[Spectrum], q: int) -> list[tuple[int, ...]]:
-    """The rows of q variables."""
+    def slopes(self, W: Floats, Psi: Floats, rho: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of sum(W * K) by the log relevances (d,) and by the logarithms of v."""
+        norms = self.norms(rho)
+        columns = np.einsum("nf,nf->f", Psi, W @ Psi)
+        share = weights * np.bincount(self.owner, columns, len(weights))
+        by_order = np.bincount(self.order, share, len(norms)).astype(np.float64)
+        of_norm = (by_order * inverse(norms))[self.order] * rho
+        return (share - of_norm) @ self.members, by_order
+
+
+def windows_of_length(spectra: Sequence[Spectrum], q: int) -> list[tuple[int, ...]]:
+    """The windows of q variables."""
     active = [i for i, s in enumerate(spectra) if s.size > 1]
     each = (tuple(active[k : k + q]) for k in range(len(active) - q + 1))
     return [
@@ -109,60 +124,9 @@ def rows_of_length(spectra: Sequence[Spectrum], q: int) -> list[tuple[int, ...]]
     ]
 
 
-def _width(spectra: Sequence[Spectrum], row: tuple[int, ...]) -> int:
-    """How many features a row has."""
-    return math.prod(spectra[i].size - 1 for i in row)
-
-
-@dataclass(frozen=True, eq=False)
-class Adjacent(Orders):
-    """The order kernel, without the product, and h_2, ..., h_Q besides, as far as there are such rows."""
-
-    def __post_init__(self) -> None:
-        assert not self.product
-
-    @cached_property
-    def rows(self) -> Rows:
-        return Rows(self.spectra, self.highest)
-
-    @property
-    def size(self) -> int:
-        return self.highest + self.rows.orders
-
-    def parts(self, scales: Scales, X: Ints) -> Floats:
-        rho = self.rows.rho(scales.log_relevance)
-        Psi, raw = self.rows.features(X), np.zeros((self.rows.orders, len(X), len(X)))
-        for q in range(self.rows.orders):
-            own = self.rows.order[self.rows.owner] == q
-            raw[q] = (Psi[:, own] * rho[self.rows.owner[own]]) @ Psi[:, own].T
-        return np.concatenate([super().parts(scales, X), raw * inverse(self.rows.norms(rho))[:, None, None]])
-
-    def swap(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Curve:  # noqa: ARG002
-        """From scratch at every theta: the sampler that wants more of this kernel takes all coordinates at once."""
-
-        def moved(theta: float) -> Floats:
-            key = f"log_{at.name}"
-            values = getattr(scales, key).copy()
-            values[at.variable] = theta
-            return self.parts(scales._replace(**{key: values}), X)
-
-        def fill(theta: float, out: Floats) -> None:
-            out[:] = np.tensordot(w, moved(theta), 1)
-
-        return Curve(fill, moved)
-
-    def weights(self, scales: Scales, w: Floats) -> Floats:
-        """Of the orders alone: `combine` knows nothing of rows."""
-        return super().weights(scales, w[: self.highest])
-
-    def row_weights(self, scales: Scales, w: Floats) -> Floats:
-        """(T,) what multiplies each row's product of tables."""
-        return self.rows.weights(self.rows.rho(scales.log_relevance), w[self.highest :])
-
-
-def rows_of(kernel: Kernel) -> Rows:
-    """The rows that have parts of their own in the kernel: none in most."""
-    return kernel.rows if isinstance(kernel, Adjacent) else Rows(kernel.spectra, 1)
+def _width(spectra: Sequence[Spectrum], window: tuple[int, ...]) -> int:
+    """How many features a window has."""
+    return math.prod(spectra[i].size - 1 for i in window)
 
 
 def features(m: int) -> Floats:

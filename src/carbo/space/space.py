@@ -128,11 +128,11 @@ class Space:
 
     def decode(self, row: ArrayLike) -> Params:
         """The params of a row (d,), native Python values. SpaceError when it is no row of this space."""
-        return self._decoded(self._checked(np.asarray(row)[None])[0].tolist())
+        return self._decoded(self.checked_rows(np.asarray(row)[None])[0].tolist())
 
     def decode_many(self, rows: ArrayLike) -> list[Params]:
         """The params of each of the rows (n, d)."""
-        return [self._decoded(values) for values in self._checked(rows).tolist()]
+        return [self._decoded(values) for values in self.checked_rows(rows).tolist()]
 
     def _decoded(self, values: list[int]) -> Params:
         return dict(zip(self.names, map(getitem, self._choices, values), strict=True))
@@ -144,7 +144,7 @@ class Space:
         raise SpaceError(f"params: expected the names {listing([repr(n) for n in self.names])}, "
                          f"got {' and '.join(got)}; name every variable once")  # fmt: skip
 
-    def _checked(self, rows: ArrayLike) -> Ints:
+    def checked_rows(self, rows: ArrayLike) -> Ints:
         given = np.asarray(rows)
         if given.size == 0:
             return np.empty((0, self.dim), dtype=np.intp)
@@ -164,7 +164,7 @@ class Space:
 
         SpaceError, chained and with the params at fault, when the constraint raises.
         """
-        checked = self._checked(rows)
+        checked = self.checked_rows(rows)
         if self.constraint is None:
             return np.ones(len(checked), dtype=np.bool_)
         out = np.empty(len(checked), dtype=np.bool_)
@@ -280,7 +280,7 @@ class Space:
 
         leaps: along paths and cycles also 2, 4, 8, ... steps away, so that no search has to walk a thousand levels.
         """
-        checked = self._checked(rows)
+        checked = self.checked_rows(rows)
         owner, column, value = self.moves(checked, leaps)
         out = checked[owner]
         out[np.arange(len(out)), column] = value
@@ -291,7 +291,7 @@ class Space:
 
     def moves(self, rows: ArrayLike, leaps: bool = False) -> Moves:
         """What `neighbours_many` does, the constraint left aside, as three integers a neighbour instead of d."""
-        checked, a = self._checked(rows), self._adjacency[leaps]
+        checked, a = self.checked_rows(rows), self._adjacency[leaps]
         counts = a.degree[checked + a.offset].ravel()
         cell = np.repeat(np.arange(counts.size), counts)
         nth = np.arange(cell.size) - np.repeat(np.cumsum(counts) - counts, counts)

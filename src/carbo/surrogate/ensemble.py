@@ -23,18 +23,15 @@ from scipy.linalg import blas, lapack
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Kernel
 from carbo.kernels.cross import Columns, Sums, Tables, cross, dense, one_hot
-from carbo.kernels.product import Product
 from carbo.numerics import linalg
 from carbo.numerics.types import Floats, Ints
 
 TINY = 1e-200
 """Least prior variance: a space of one point has none, and rounding may leave less than none."""
 FEW = 32
-"""Observations that the first bounds of sd are given; see `telling`."""
+"""Observations that the first bounds of sd are given; see `by_information`."""
 CLOSEST = 0.4
 """Share of the observations that the closest bound of sd is given."""
-WELL_CONDITIONED = 1e7
-"""Condition of the covariance up to which sd in float32 is good to two digits."""
 BLOCK = 2**19
 """Covariances computed at a time, in numbers."""
 ROOM = 2**24
@@ -94,14 +91,12 @@ class Levels:
 class Ensemble:
     """S conditioned Gaussian processes over the same rows X (n, d); each sample has its own values (S, n).
 
-    Values differ between samples where pending rows are fantasised, and are equal otherwise. gps: the conditioned
-    processes, where they are known already.
+    Values differ between samples where pending rows are fantasised, and are equal otherwise.
+    order: (n,) which observation of the data each row is, where all rows are of the data.
     """
 
-    def __init__(
-        self, kernel: Kernel, hypers: list[Hyper], X: Ints, values: Floats, gps: list[linalg.Conditioned] | None = None
-    ) -> None:
-        self.kernel, self.hypers, self.X, self.values = kernel, hypers, X, values
+    def __init__(self, kernel: Kernel, hypers: list[Hyper], X: Ints, values: Floats, order: Ints | None = None) -> None:
+        self.kernel, self.hypers, self.X, self.values, self.order = kernel, hypers, X, values, order
         self.w = [np.exp(h.log_w) for h in hypers]
         self.sizes = np.array([s.size for s in kernel.spectra])
         self.columns = Columns(kernel)
@@ -109,14 +104,14 @@ class Ensemble:
         self.sums = Sums(self.tables, self.columns, X)
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
-        self.gps = self._conditioned() if gps is None else gps
+        self.gps = self._conditioned()
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
 
     def _conditioned(self) -> list[linalg.Conditioned]:
         H, K = self.columns.one_hot(self.X), np.empty((len(self.X), len(self.X)))
         return [
-            linalg.condition(_with_noise(self._fill(s, self.sums, H, self.X, K), h), self.values[s], h.mean)
+            linalg.condition(_with_noise(self._fill(s, H, self.X, K), h), self.values[s], h.mean)
             for s, h in enumerate(self.hypers)
         ]
 
@@ -137,29 +132,23 @@ class Ensemble:
     def _by_level(self) -> Any:
         return one_hot(self.levels.counts, self.levels.X).T
 
-    def covariances(self, rows: Ints, rough: bool = False, first: int | None = None) -> Floats:
-        """Between rows and the (first) observations under every sample, (S, N, n).
-
-        rough: in float32 if that will do.
-        """
-        n = len(self.X[:first])
-        sums = self._rough_sums if rough else self.sums
-        dtype = self._rough_dtype if rough else np.float64
-        H = self.columns.one_hot(rows).astype(dtype)
+    def covariances(self, rows: Ints, first: int | None = None) -> Floats:
+        """Between rows and the (first) observations under every sample, (S, N, n)."""
+        n, H = len(self.X[:first]), self.columns.one_hot(rows)
         if self.size * len(rows) * n <= BLOCK:
-            return sums.covariances(H, rows, first=first)
-        K = np.empty((self.size, len(rows), n), dtype=dtype)
+            return self.sums.covariances(H, rows, first=first)
+        K = np.empty((self.size, len(rows), n))
         for s in range(self.size):
-            self._fill(s, sums, H, rows, K[s])
+            self._fill(s, H, rows, K[s])
         return K
 
-    def _fill(self, s: int, sums: Sums, H: Any, rows: Ints, out: Floats) -> Floats:
+    def _fill(self, s: int, H: Any, rows: Ints, out: Floats) -> Floats:
         """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
         n = out.shape[1]
         block = max(BLOCK // n, 1)
         for i in range(0, len(rows), block):
             some = slice(i, i + block)
-            out[some] = sums.covariances(H[some], rows[some], slice(s, s + 1), n)[0]
+            out[some] = self.sums.covariances(H[some], rows[some], slice(s, s + 1), n)[0]
         return out
 
     @property
@@ -167,33 +156,13 @@ class Ensemble:
         """Rows whose covariances may be held at a time."""
         return max(ROOM // (self.size * len(self.X)), 1)
 
-    @cached_property
-    def condition(self) -> float:
-        """Bounds the condition of every sample's covariance: signal to noise, times observations."""
-        ratios = [float(w.sum()) / math.exp(h.log_noise) for w, h in zip(self.w, self.hypers, strict=True)]
-        return max(ratios) * len(self.X)
-
-    @cached_property
-    def _rough_dtype(self) -> type[np.floating[Any]]:
-        """float32 where it is good enough: Newton's identities of the order kernel cancel, and so does a small sd."""
-        fine = isinstance(self.kernel, Product) and self.condition < WELL_CONDITIONED
-        return np.float32 if fine else np.float64
-
-    @cached_property
-    def _rough_sums(self) -> Sums:
-        return self.sums.astype(self._rough_dtype)
-
-    @cached_property
-    def _rough_L(self) -> list[Floats]:
-        return [np.asfortranarray(g.L, dtype=self._rough_dtype) for g in self.gps]
-
     def prior_variance(self, rows: Ints) -> Floats:
         """(S, N)."""
         some = rows if self.varies else rows[:1]
         H = self.columns.one_hot(some)
         return np.broadcast_to(np.maximum(self.tables.variances(H, some), TINY), (self.size, len(rows)))
 
-    def beside(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
+    def with_parents(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
         """Prior covariances (S, N) of parents[owner] with what they are when variable i goes from value a to value c.
 
         Zero for wide variables, of whose pairs of values there is no table.
@@ -201,12 +170,12 @@ class Ensemble:
         known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
         i, a, c, owner = i[known], a[known], c[known], owner[known]
         H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
-        out[:, known] = self.tables.beside(H, parents, owner, i, before, after)
+        out[:, known] = self.tables.with_parent(H, parents, owner, i, before, after)
         return out
 
     def mu(self, K: Floats) -> Floats:
         """Posterior mean (S, N) from covariances K (S, N, n)."""
-        return np.asarray(self.mean[:, None] + np.matmul(K, self.alpha[:, :, None].astype(K.dtype))[:, :, 0])
+        return np.asarray(self.mean[:, None] + np.matmul(K, self.alpha[:, :, None])[:, :, 0])
 
     def at_observations(self) -> Floats:
         """mu at the observations (S, n): K alpha = (C - noise I) alpha = values - mean - noise alpha."""
@@ -220,22 +189,24 @@ class Ensemble:
         K is overwritten.
         """
         m, explained = K.shape[2], np.empty(K.shape[:2])
-        rough = K.dtype == np.float32
-        for s in range(self.size):
-            L = self._rough_L[s] if rough else self.gps[s].L
-            solve = blas.strsm if rough else blas.dtrsm
-            V = solve(1.0, L[:m, :m], K[s].T, lower=1, overwrite_b=1).T
+        for s, conditioned in enumerate(self.gps):
+            V = blas.dtrsm(1.0, conditioned.L[:m, :m], K[s].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
         return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance))
 
-    def predict(self, rows: Ints, rough: bool = False) -> tuple[Floats, Floats]:
-        """mu and sd at rows; rough: in float32 if that will do, for screening."""
+    def predict(self, rows: Ints) -> tuple[Floats, Floats]:
+        """mu and sd at rows."""
         if len(rows) > self.piece:
-            parts = [self.predict(rows[i : i + self.piece], rough) for i in range(0, len(rows), self.piece)]
+            parts = [self.predict(rows[i : i + self.piece]) for i in range(0, len(rows), self.piece)]
             mu, sd = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
             return mu, sd
-        K = self.covariances(rows, rough)
+        K = self.covariances(rows)
         return self.mu(K), self.sd(K, self.prior_variance(rows))
+
+    def mean_at(self, rows: Ints) -> Floats:
+        """mu at rows, averaged over the samples, (N,)."""
+        pieces = (rows[i : i + self.piece] for i in range(0, len(rows), self.piece))
+        return np.concatenate([self.mu(self.covariances(some)).mean(axis=0) for some in pieces] or [np.empty(0)])
 
     def left_out(self) -> tuple[Floats, Floats]:
         """Mean and variance (S, n) of each observation given all others, noise included.
@@ -254,19 +225,6 @@ class Ensemble:
         V = linalg.solve_lower(g.L, K.T)
         return g.mean + K @ g.alpha, cross(self.kernel, h.scales, w, rows, rows) - V.T @ V
 
-    def joints(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Means (S, N) and covariances (S, N, N) of the latent function at rows under every sample."""
-        K = self.covariances(rows)
-        mean, cov = self.mu(K), Sums(self.tables, self.columns, rows).covariances(self.columns.one_hot(rows), rows)
-        for s, g in enumerate(self.gps):
-            V = linalg.solve_lower(g.L, K[s].T)
-            cov[s] -= V.T @ V
-        return mean, cov
-
-    def only(self, s: int) -> Ensemble:
-        """Sample s alone."""
-        return Ensemble(self.kernel, [self.hypers[s]], self.X, self.values[s : s + 1], [self.gps[s]])
-
     def extend(self, rng: np.random.Generator, rows: Ints) -> Ensemble:
         """The ensemble given fantasies at pending rows: each sample draws its own noisy values there."""
         values = []
@@ -278,12 +236,12 @@ class Ensemble:
 
 
 def build(kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
-    """The ensemble of plain data, its telling observations first."""
-    order = telling(data)
-    return Ensemble(kernel, hypers, data.X[order], np.tile(data.y[order], (len(hypers), 1)))
+    """The ensemble of plain data, its most informative observations first."""
+    order = by_information(data)
+    return Ensemble(kernel, hypers, data.X[order], np.tile(data.y[order], (len(hypers), 1)), order)
 
 
-def telling(data: Data) -> Ints:
+def by_information(data: Data) -> Ints:
     """Observations in an order whose beginnings tell much, so that sd given such a beginning is close to sd.
 
     Of the first FEW, half have the best values and half are far from all before; then, up to the share CLOSEST of all,

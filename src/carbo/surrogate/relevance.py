@@ -13,12 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from carbo.kernels.orders import Orders
-from carbo.kernels.windows import Adjacent
 from carbo.numerics.types import Floats, Ints
 from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble
-from carbo.surrogate.moves import Moves, moves
+from carbo.surrogate.neighbours import Neighbours
 
 BASE_ROWS = 256
 AT_ONCE = 32
@@ -67,7 +65,7 @@ def influence(rng: np.random.Generator, model: Ensemble, space: Space, value: Ca
     """The relevance report of a conditioned model; `value` undoes the warp of what it predicts."""
     base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
     f = value(model.mu(model.covariances(base)))
-    effects, quick = np.zeros((space.dim, model.size)), moves(model)
+    effects, quick = np.zeros((space.dim, model.size)), Neighbours(model)
     for start in range(0, space.dim, AT_ONCE):
         some = range(start, min(start + AT_ONCE, space.dim))
         for i, g in zip(some, redrawn(quick, base, other, some), strict=True):
@@ -76,10 +74,10 @@ def influence(rng: np.random.Generator, model: Ensemble, space: Space, value: Ca
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
     order = np.argsort(-effects.mean(axis=1), kind="stable")
     shares = {space.names[i]: Influence(float(effects[i].mean()), float(low[i]), float(high[i])) for i in order}
-    return Relevance(shares, *_orders(model))
+    return Relevance(shares, *model.kernel.shares(np.array(model.w)))
 
 
-def redrawn(model: Moves, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
+def redrawn(model: Neighbours, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
     """(len(which), S, N) means at base rows (N, d), one of these variables at a time as in the other rows.
 
     Where the two rows agree in it, the mean is undefined.
@@ -96,18 +94,3 @@ def _effect(f: Floats, g: Floats) -> Floats:
     """(S,) T_i from means (S, N) at rows and at the same rows with x_i redrawn."""
     variance = np.maximum(f.var(axis=1) + g.var(axis=1), 1e-300) / 2.0  # of both: one alone may miss a spike
     return np.asarray(np.mean((f - g) ** 2, axis=1) / (2.0 * variance))
-
-
-def _orders(model: Ensemble) -> tuple[dict[str, float] | None, float | None]:
-    """Shares of the orders, and of adjacent variables' parts."""
-    kernel = model.kernel
-    if not isinstance(kernel, Orders):
-        return None, None
-    w = np.array(model.w)
-    shares = (w / w.sum(axis=1, keepdims=True)).mean(axis=0)
-    if not isinstance(kernel, Adjacent):
-        names = [str(q) for q in range(1, kernel.highest + 1)] + ["all"] * int(kernel.product)
-        return dict(zip(names, shares.tolist(), strict=True)), None
-    own, adjacent = shares[: kernel.highest].copy(), shares[kernel.highest :]
-    own[1 : len(adjacent) + 1] += adjacent
-    return {str(q + 1): float(share) for q, share in enumerate(own)}, float(adjacent.sum())

@@ -1,9 +1,8 @@
-"""What the data say: the model of the function and that of failures, each with its chain, and the model's shape: a warp
-of the values, and whether adjacent variables have parts of their own.
+"""The surrogate: what the data say of the function, and of failures, each by an ensemble of Gaussian processes.
 
 Notation
     X       (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
-    y       values of the evaluations that succeeded, warped and standardised (`values`)
+    y       values of the evaluations that succeeded, warped and standardised (`outcome`)
 """
 
 from __future__ import annotations
@@ -15,45 +14,49 @@ from scipy.special import ndtr
 
 from carbo.inference import chain as chains
 from carbo.inference.chain import Chain
-from carbo.inference.data import Data
-from carbo.inference.gibbs import Model, Sampling
+from carbo.inference.data import Data, Hyper, Model
 from carbo.inference.outcome import Scale, standardise
-from carbo.inference.selection import MULTIPLES, Models, Shape, looked
+from carbo.inference.selection import MULTIPLES, Models, Shape, reselect
 from carbo.kernels.base import Kernel
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectra_of
-from carbo.kernels.windows import Adjacent
 from carbo.numerics.threads import limited
-from carbo.numerics.types import Floats, Ints
+from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
 from carbo.space.space import Space
-from carbo.surrogate import ensemble as ens
+from carbo.surrogate.ensemble import Ensemble, build
 from carbo.surrogate.subset import Given, Shares, shares, spared
 
 FAILURE_SAMPLES = 3
-"""Posterior samples of the model of failures; its burn-in is as many sweeps as the objective's."""
+"""Posterior samples of the model of failures; its burn-in is as long as the objective's."""
 
 
-class Told(NamedTuple):
+class Observations(NamedTuple):
     """What has been evaluated."""
 
     X: Ints
     values: Floats
 
     @property
-    def succeeded(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def succeeded(self) -> Bools:
         return np.isfinite(self.values)
 
 
+class Belief(NamedTuple):
+    """All that inference carries from one suggestion to the next: chains, and the shape of the objective's model."""
+
+    chain: Chain | None = None
+    failure_chain: Chain | None = None
+    shape: Shape = Shape()
+
+
 class View(NamedTuple):
-    """Data as the model sees them, how they became so, and the chain that goes on from there."""
+    """Observations as the objective's model sees them: the successful ones, their shares, and the scale of y."""
 
     data: Data
     share: Shares
     scale: Scale
-    shape: Shape
-    chain: Chain | None
 
     @property
     def given(self) -> Given:
@@ -63,7 +66,7 @@ class View(NamedTuple):
 class Failures(NamedTuple):
     """A Gaussian process on failure (1) and success (0), read as a probability (Rasmussen and Williams, 6.5)."""
 
-    model: ens.Ensemble
+    model: Ensemble
     scale: Scale
 
     def log_success(self, rows: Ints) -> Floats:
@@ -73,88 +76,105 @@ class Failures(NamedTuple):
         return np.asarray(np.log(np.maximum(ndtr((threshold - mu) / np.sqrt(sd**2 + noise)).mean(axis=0), 1e-300)))
 
 
-class Beliefs:
-    """Models over a space. What moves is the chains and the shape; `advance` and `failures` move them, nothing else."""
+class Posterior(NamedTuple):
+    """The conditioned models, and what the objective's model has seen. `failures`: None where nothing has failed."""
 
-    def __init__(self, space: Space, settings: Settings) -> None:
-        self.settings = settings
-        kernel = kernel_of(space, settings)
-        self.models, self.failure_model = models_of(kernel, settings), Model(kernel, STANDARD)
-        self.chain: Chain | None = None
-        self.failure_chain: Chain | None = None
-        self.shape = Shape()
+    model: Ensemble
+    view: View
+    failures: Failures | None = None
 
     @property
-    def model(self) -> Model:
-        """The one in use."""
-        return self.models.of(self.shape)
+    def seen(self) -> Ints:
+        """(n',) which of y each of the model's observations is."""
+        assert self.model.order is not None
+        return self.view.share.predict[self.model.order]
 
-    def view(self, told: Told) -> View:
-        """What the model is to see now, its shape looked at again where that is due."""
-        ok = told.succeeded
-        X, values = told.X[ok], told.values[ok]
-        chain, share = self.chain, self._shares(X, values)
-        shape = self.shape
+    def predict(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the function at rows (N, d), as values are told, averaged over the samples."""
+        return self.view.scale.back(*self.model.predict(rows))
+
+    def leave_one_out(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each of y given all others, as values are told; NaN for what is not seen."""
+        mean, variance = self.model.left_out()
+        means, sds = (np.full(len(self.view.data.y), np.nan) for _ in range(2))
+        means[self.seen], sds[self.seen] = self.view.scale.back(mean, np.sqrt(variance))
+        return means, sds
+
+
+class Surrogate:
+    """Models over a space. It has no state: a belief comes in, and the next belief goes out."""
+
+    def __init__(self, space: Space, settings: Settings) -> None:
+        self.settings, self._spectra = settings, spectra_of(space.graphs, settings.graph_scale)
+        self.models = models_of(self._kernel(), settings)
+        self.failure_model = Model(self._kernel(), STANDARD)
+
+    def _kernel(self) -> Kernel:
+        """The kernel that the settings name."""
+        if self.settings.kernel == "product":
+            return Product(self._spectra)
+        active = sum(s.size > 1 for s in self._spectra)
+        return Orders(self._spectra, max(1, min(self.settings.highest_order, active)))
+
+    def advance(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
+        """Both models after one more draw of their chains."""
+        belief, posterior = self.fit(rng, belief, observations)
+        if observations.succeeded.all():
+            return belief, posterior
+        chain, failures = self._fit_failures(rng, belief.failure_chain, observations)
+        return belief._replace(failure_chain=chain), posterior._replace(failures=failures)
+
+    def fit(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
+        """The objective's model after one more draw, its shape selected again where that is due."""
+        X, values = observations.X[observations.succeeded], observations.values[observations.succeeded]
+        share, shape, chain = self._shares(X, values), belief.shape, belief.chain
         if not self.models.alone:
             with limited(len(share.learn), self.settings.threads):
-                shape, mode = looked(shape, X[share.learn], values[share.learn], self.models, len(values))
+                shape, mode = reselect(shape, X[share.learn], values[share.learn], self.models, len(values))
             if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
-                chain = Chain(mode, chain.tuning if shape.adjacent == self.shape.adjacent else None)
+                chain = Chain(mode, chain.tuning if shape.adjacent == belief.shape.adjacent else None)
         y, scale = standardise(values, shape.multiple)
-        return View(Data(X, y), share, scale, shape, chain)
+        view = View(Data(X, y), share, scale)
+        chain, model = self.draw(rng, chain, self.models.of(shape), view.given)
+        return belief._replace(chain=chain, shape=shape), Posterior(model, view)
 
-    def fit(self, rng: np.random.Generator, view: View) -> tuple[Chain, ens.Ensemble]:
-        """The view's chain advanced by one draw, and the model that the draw's samples make."""
-        return self._fit(rng, view.chain, self.models.of(view.shape), view.given, self.settings.sampling)
+    def draw(self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given) -> tuple[Chain, Ensemble]:
+        """The chain advanced by one draw, and the ensemble that its samples make."""
+        return self._draw(rng, chain, model, given, self.settings.samples)
 
-    def advance(self, rng: np.random.Generator, told: Told) -> tuple[ens.Ensemble, View]:
-        """The model after one more draw, and what it has seen."""
-        view = self.view(told)
-        chain, model = self.fit(rng, view)
-        self.shape, self.chain = view.shape, chain  # together: a chain of another kernel is of no use
-        return model, view
-
-    def failures(self, rng: np.random.Generator, told: Told) -> Failures | None:
-        """The model of failures after one more draw; None where there are none."""
-        ok = told.succeeded
-        if ok.all():
-            return None
-        y, scale = standardise(1.0 - ok.astype(np.float64))
-        given = self._shares(*told).of(Data(told.X, y))
-        sampling = self.settings.sampling._replace(samples=FAILURE_SAMPLES)
-        self.failure_chain, model = self._fit(rng, self.failure_chain, self.failure_model, given, sampling)
-        return Failures(model, scale)
-
-    def _shares(self, X: Ints, values: Floats) -> Shares:
-        settings = self.settings
-        return shares(self.models.plain.kernel.spectra, X, values, (settings.learn_from, settings.predict_from))
-
-    def _fit(
-        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, sampling: Sampling
-    ) -> tuple[Chain, ens.Ensemble]:
+    def _draw(
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int
+    ) -> tuple[Chain, Ensemble]:
+        sampling = self.settings.sampling._replace(samples=samples)
         with limited(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
+        return chain, self.condition(model.kernel, hypers, given.predict)
+
+    def condition(self, kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
+        """The ensemble of these samples, of fewer of them where observations are very many."""
         if self.settings.predict_from is not None:
-            hypers = spared(hypers, len(given.predict.y))
-        return chain, ens.build(model.kernel, hypers, given.predict)
+            hypers = spared(hypers, len(data.y))
+        return build(kernel, hypers, data)
+
+    def _fit_failures(
+        self, rng: np.random.Generator, chain: Chain | None, observations: Observations
+    ) -> tuple[Chain, Failures]:
+        y, scale = standardise(1.0 - observations.succeeded.astype(np.float64))
+        given = self._shares(*observations).of(Data(observations.X, y))
+        chain, model = self._draw(rng, chain, self.failure_model, given, FAILURE_SAMPLES)
+        return chain, Failures(model, scale)
+
+    def _shares(self, X: Ints, values: Floats) -> Shares:
+        return shares(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
 
 
 def models_of(kernel: Kernel, settings: Settings) -> Models:
     """The models that the settings allow, and the warps."""
-    plain, multiples = Model(kernel, settings.priors), MULTIPLES if settings.warps else MULTIPLES[:1]
-    if not (settings.adjoins and isinstance(kernel, Orders)):
+    plain = Model(kernel, settings.priors)
+    if not plain.differentiable:
+        return Models(plain)
+    multiples = MULTIPLES if settings.warp == "auto" else MULTIPLES[:1]
+    windowed = Model(kernel.with_windows(), settings.priors)
+    if settings.adjacent == "none" or not len(windowed.kernel.windows):
         return Models(plain, None, multiples)
-    adjacent = Adjacent(kernel.spectra, kernel.highest, False)
-    if not len(adjacent.rows):
-        return Models(plain, None, multiples)
-    beside = Model(adjacent, settings.priors)
-    return Models(plain, beside, multiples) if settings.adjacent == "auto" else Models(beside, None, multiples)
-
-
-def kernel_of(space: Space, settings: Settings) -> Kernel:
-    """The kernel that the settings name, over the graphs of the space."""
-    spectra = spectra_of(space.graphs, settings.graph_scale)
-    if settings.kernel == "product":
-        return Product(spectra)
-    active = sum(s.size > 1 for s in spectra)
-    return Orders(spectra, max(1, min(settings.highest_order, active)), settings.product_term)
+    return Models(plain, windowed, multiples) if settings.adjacent == "auto" else Models(windowed, None, multiples)

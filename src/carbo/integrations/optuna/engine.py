@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from carbo import engine
 from carbo.errors import NothingPermitted, SpaceExhausted
 from carbo.integrations.optuna.space import Column
 from carbo.integrations.optuna.trials import Memory, claimed_row, claims_same, losses, settled
@@ -20,6 +21,7 @@ from carbo.settings import Settings
 from carbo.space.rows import row_key
 from carbo.space.space import Params, Space
 from carbo.space.subspace import Pinned
+from carbo.surrogate.surrogate import Belief, Observations
 
 
 class Engine:
@@ -33,8 +35,10 @@ class Engine:
     def __init__(self, columns: Mapping[str, Column], space: Space, settings: Settings, exclusive: bool) -> None:
         self.columns, self.space, self.exclusive = dict(columns), space, exclusive
         self.key = space.fingerprint()[:12]
-        self._optimizer = Optimizer(space, settings=settings, replicate=None if exclusive else True)
-        self._optimizer.repeats_freely = not exclusive
+        self._engine = engine.Engine(space, settings if exclusive else replace(settings, replicate=True))
+        self._belief, self._repeated = Belief(), False
+        self._observations = Observations(np.empty((0, space.dim), dtype=np.intp), np.empty(0))
+        self._pending = np.empty((0, space.dim), dtype=np.intp)
         self._rows: dict[int, Ints | None] = {}  # of finished trials, by number
         self.numbers: list[int] = []
         """Of the trials whose values are loaded, in that order."""
@@ -45,10 +49,11 @@ class Engine:
             if number not in self._rows:
                 self._rows[number] = self._row(verdict.trial.params, self._other_branch(verdict.trial))
         used = [v for v in memory.finished() if self._rows[v.trial.number] is not None]
-        rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp)
-        awaited = [row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None]
-        values = losses(used, direction, self.exclusive)
-        self._optimizer.replace_data(rows, values, np.array(awaited, dtype=np.intp))
+        values, shape = losses(used, direction, self.exclusive), (-1, self.space.dim)
+        rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp).reshape(shape)
+        self._observations = Observations(rows, np.array(values, dtype=np.float64))
+        awaited = {row_key(row): row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None}
+        self._pending = np.array(list(awaited.values()), dtype=np.intp).reshape(shape)
         self.numbers = [v.trial.number for v, value in zip(used, values, strict=True) if not math.isnan(value)]
 
     def suggest_around(self, seed: Sequence[int], given: Mapping[str, Any]) -> tuple[Ints, bool]:
@@ -58,9 +63,8 @@ class Engine:
         """
         places = {i: each.position(given[name]) for i, (name, each) in enumerate(self.columns.items()) if name in given}
         pins = {i: position for i, position in places.items() if position is not None}
-        self._optimizer.reseed(seed)
         try:
-            return self._optimizer._ask_within(pins), True
+            return self._ask(seed, self._pending, Pinned(self.space, pins)), True
         except SpaceExhausted:
             return self._again(np.random.default_rng(seed), pins), False
         except NothingPermitted:
@@ -68,9 +72,8 @@ class Engine:
 
     def _again(self, rng: np.random.Generator, pins: Mapping[int, int]) -> Ints:
         """A permitted row with these positions, evaluated or under way: the best evaluated one, or any."""
-        points, values = self._optimizer.history()
-        rows, columns = self.space.encode_many(points), list(pins)
-        there = np.all(rows[:, columns] == list(pins.values()), axis=1) & np.isfinite(values)
+        rows, values = self._observations
+        there = np.all(rows[:, list(pins)] == list(pins.values()), axis=1) & np.isfinite(values)
         there[there] = self.space.feasible(rows[there])
         if there.any():
             return np.asarray(rows[there][int(np.argmin(values[there]))])
@@ -78,32 +81,35 @@ class Engine:
 
     def suggest(self, seed: Sequence[int]) -> Ints:
         """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
-        self._optimizer.reseed(seed)
         try:
-            params = self._optimizer.ask()
+            return self._ask(seed, self._pending)
         except SpaceExhausted:
             if self.exclusive:
                 raise
-            for awaited in self._optimizer.pending:
-                self._optimizer.forget(awaited)
-            params = self._optimizer.ask()
-        return self.space.encode(params)
+            return self._ask(seed, self._pending[:0])
+
+    def _ask(self, seed: Sequence[int], pending: Ints, within: Space | None = None) -> Ints:
+        repeated = self._repeated and self.exclusive  # elsewhere rows repeat freely
+        answer = self._engine.ask(
+            np.random.default_rng(seed), self._belief, self._observations, pending, within=within, repeated=repeated
+        )
+        self._belief, self._repeated = answer.belief, answer.repeated
+        return answer.rows[0]
 
     def repeat(self, seed: Sequence[int]) -> tuple[Ints, bool]:
         """A row to give again, the best evaluated one that is not under way, and True; or any one, and False."""
-        points, values = self._optimizer.history()
-        pending = {row_key(self.space.encode(p)) for p in self._optimizer.pending}
+        rows, values = self._observations
+        pending = set(map(row_key, self._pending))
         for i in np.argsort(values, kind="stable")[: int(np.isfinite(values).sum())]:
-            row = self.space.encode(points[i])
-            if row_key(row) not in pending:
-                return row, True
+            if row_key(rows[i]) not in pending:
+                return np.asarray(rows[i]), True
         return np.asarray(self.space.random_rows(np.random.default_rng(seed), 1)[0]), False
 
-    def view(self) -> Optimizer:
-        """The optimiser with the data loaded last, apart from the one that suggests."""
-        view = copy.copy(self._optimizer)
-        view.reseed(0)
-        return view
+    def optimizer(self) -> Optimizer:
+        """An optimiser with the data loaded last; what is done with it does not touch the engine that suggests."""
+        optimizer = Optimizer(self.space, seed=0, settings=self._engine.settings)
+        optimizer.replace_data(*self._observations, self._pending, self._belief)
+        return optimizer
 
     # ---- rows and parameters
 

@@ -157,7 +157,7 @@ class CarboSampler(BaseSampler):
                 raise DataError("study: expected a finished trial, got none; the parameters are not known before")
             engine = self._engine_for(space)
             engine.load(self._memory, study.direction)
-            return Told(engine.view(), engine.numbers)
+            return Told(engine.optimizer(), engine.numbers)
 
     # ---- Optuna's side
 

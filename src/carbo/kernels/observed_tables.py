@@ -50,7 +50,7 @@ class ByValues:
         rows = [(j * most + v.at)[:, None] * most + np.arange(len(v.values)) for j, v in enumerate(some)]
         self._entries = np.concatenate(rows, axis=1)  # (n, F): where a, laid flat, has the observation's row of it
 
-    def tables(self, log_beta: Floats) -> Between:
+    def between(self, log_beta: Floats) -> Between:
         """z (V, l, l) at log beta (V,), and its change."""
         if isinstance(self._of, Spectrum):
             return _alone(self._of, log_beta, self._values[0])
@@ -74,7 +74,7 @@ class ByObservations:
         self.variables, self._spectrum = np.array([variable.number]), variable.spectrum
         self._x, self.moves = variable.values[variable.at], variable.spectrum.kind != "complete"
 
-    def tables(self, log_beta: Floats) -> Between:
+    def between(self, log_beta: Floats) -> Between:
         if self.moves:
             return _alone(self._spectrum, log_beta, self._x)
         z = centred(self._spectrum, 0.0).at(self._x[:, None], self._x)  # the same at any beta
@@ -92,7 +92,7 @@ def _alone(s: Spectrum, log_beta: Floats, values: Ints) -> Between:
     return Between(z[None], lambda: change()[None])
 
 
-def parts(spectra: Sequence[tuple[int, Spectrum]], X: Ints) -> list[ByValues | ByObservations]:
+def observed_tables(spectra: Sequence[tuple[int, Spectrum]], X: Ints) -> list[ByValues | ByObservations]:
     """Variables, given with their numbers, together where between the same powers of two lie both the values they have
     and those they were seen with. One of more than `WIDE` values is alone: its modes are not to be filled up, and those
     of a path or a cycle not even to be computed.

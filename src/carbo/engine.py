@@ -1,0 +1,136 @@
+"""The engine: rows in, rows out. It has no state: data and a belief come in, rows and the next belief go out.
+
+Notation
+    d       number of variables
+    rows    (d,) each; pending rows (m, d)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import NamedTuple
+
+import numpy as np
+
+from carbo.acquisition.policy import Request, propose
+from carbo.acquisition.stall import Stall
+from carbo.acquisition.starts import unseen
+from carbo.errors import SpaceExhausted
+from carbo.numerics.threads import limited
+from carbo.numerics.types import Ints
+from carbo.settings import Settings
+from carbo.space.rows import row_key, row_keys
+from carbo.space.space import Space
+from carbo.surrogate.surrogate import Belief, Observations, Posterior, Surrogate
+
+
+class Suggestions(NamedTuple):
+    """Rows to evaluate, the belief to go on with, and whether the last row was evaluated before."""
+
+    rows: list[Ints]
+    belief: Belief
+    repeated: bool
+
+
+class Engine:
+    """Suggests rows of a space. `surrogate`: another one than the settings ask for."""
+
+    def __init__(self, space: Space, settings: Settings, surrogate: Surrogate | None = None) -> None:
+        self.space, self.settings = space, settings
+        self.surrogate = Surrogate(space, settings) if surrogate is None else surrogate
+
+    def ask(  # noqa: PLR0913
+        self,
+        rng: np.random.Generator,
+        belief: Belief,
+        observations: Observations,
+        pending: Ints,
+        n: int = 1,
+        *,
+        within: Space | None = None,
+        repeated: bool = False,
+    ) -> Suggestions:
+        """The next n rows; fewer only where no more are left. Raises SpaceExhausted where not even one is left.
+
+        within      a subspace that the rows are to be in
+        repeated    whether the row suggested last was an evaluated one. With `settings.replicate` at most every second
+                    suggestion repeats one: a model that expects nothing better elsewhere would suggest nothing else
+        """
+        asking = _Asking(self, rng, belief, observations, pending, within or self.space)
+        with limited(len(observations.values), self.settings.threads):
+            asking.extend(n, repeated)
+        return Suggestions(asking.rows, asking.belief, asking.repeated)
+
+    def look(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> Posterior:
+        """The objective's model as it stands after one more draw, without suggesting anything."""
+        with limited(len(observations.values), self.settings.threads):
+            return self.surrogate.fit(rng, belief, observations)[1]
+
+
+class _Asking:
+    """One call of `ask`: the models are drawn once, and each row is given fantasies at all rows that are pending."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        rng: np.random.Generator,
+        belief: Belief,
+        observations: Observations,
+        pending: Ints,
+        space: Space,
+    ) -> None:
+        self._engine, self._rng, self._space = engine, rng, space
+        self._observations, self._pending = observations, list(pending)
+        self._keys, self._succeeded = row_keys(observations.X), observations.succeeded
+        self._posterior: Posterior | None = None
+        self.belief, self.rows, self.repeated = belief, list[Ints](), False
+
+    def extend(self, n: int, repeated: bool) -> None:
+        replicate, evaluated, self.repeated = self._engine.settings.replicate, set(self._keys), repeated
+        for _ in range(n):
+            try:
+                row = self._next(again=replicate and not self.repeated)
+            except SpaceExhausted:
+                if not self.rows:
+                    raise
+                return
+            self.repeated = replicate and row_key(row) in evaluated
+            self._pending.append(row)
+            self.rows.append(row)
+
+    def _next(self, again: bool) -> Ints:
+        """The next row; where no other row is left an evaluated one again, if the settings permit that."""
+        name = self._random if self._begins else self._modelled
+        try:
+            return name(self._excluded(again))
+        except SpaceExhausted:
+            if not self._engine.settings.replicate:
+                raise
+            return name(self._excluded(again=True))
+
+    @property
+    def _begins(self) -> bool:
+        """Whether the model is not asked yet."""
+        few = len(self._keys) + len(self._pending) < self._engine.settings.initial
+        return few or not self._succeeded.any()
+
+    def _excluded(self, again: bool) -> Set[bytes]:
+        """Rows not to suggest: pending, failed, and evaluated, unless these may be evaluated again."""
+        told = zip(self._keys, self._succeeded, strict=True)
+        return {key for key, ok in told if not (ok and again)} | {row_key(row) for row in self._pending}
+
+    def _random(self, excluded: Set[bytes]) -> Ints:
+        return unseen(self._rng, self._space, excluded)
+
+    def _modelled(self, excluded: Set[bytes]) -> Ints:
+        if self._posterior is None:
+            self.belief, self._posterior = self._engine.surrogate.advance(self._rng, self.belief, self._observations)
+            self._stall = Stall(self._space, self._engine.settings, self._observations, self._posterior)
+        model, failures, data = self._posterior.model, self._posterior.failures, self._posterior.view.data
+        if self._pending:
+            model = model.extend(self._rng, np.array(self._pending))
+        incumbent = self._space.held(data.X[int(np.argmin(data.y))])
+        penalty: Callable[[Ints], np.ndarray] | None = None if failures is None else failures.log_success
+        turn = self._stall.turn(len(self._pending)) if self._space is self._engine.space else None
+        settings = self._engine.settings
+        return propose(self._rng, Request(self._space, settings, model, excluded, incumbent, penalty, turn))
