@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from carbo.errors import SettingsError
 from carbo.inference.data import Sampling
-from carbo.inference.priors import Priors
+from carbo.inference.priors import Priors, Supports
 from carbo.space.graphs import Scale
 
 KernelName = Literal["product", "orders"]
@@ -37,7 +37,6 @@ class Settings:
                     positions), all categories; "auto": where the data ask for them, "always": from the start, "none"
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
     priors          of the kernel's parameters, see `Priors`
-    leapfrogs       most steps of a Hamiltonian trajectory; slices, which the "product" kernel needs, have none
     samples         posterior samples a suggestion; burn_in: sweeps or trajectories of a new chain
     learn_from      most observations that the kernel's parameters are learned from; None: all
     predict_from    most observations that predictions are made from; None: all. Where there are more, the model sees
@@ -66,7 +65,6 @@ class Settings:
     adjacent: Adjacency = "auto"
     graph_scale: Scale = "connectivity"
     priors: Priors = STANDARD
-    leapfrogs: int = 10
     samples: int = 10
     burn_in: int = 100
     learn_from: int | None = 400
@@ -93,7 +91,7 @@ class Settings:
         if not isinstance(self.acquisition, str) and not callable(self.acquisition):
             raise SettingsError(f"setting 'acquisition': expected a name or a function (mu, sd, best) -> scores, "
                                 f"got {self.acquisition!r}")  # fmt: skip
-        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "leapfrogs": 1, "random_starts": 1,
+        least = {"highest_order": 1, "samples": 1, "burn_in": 0, "random_starts": 1,
                  "spray_starts": 0, "climbers": 1, "patience": 0, "exhaustive": 0,
                  "initial": 1}  # fmt: skip
         for key, low in least.items():
@@ -119,7 +117,7 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling:
-        return Sampling(self.samples, self.burn_in, leapfrogs=self.leapfrogs)
+        return Sampling(self.samples, self.burn_in)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
@@ -147,7 +145,8 @@ class Settings:
         priors = given.get("priors")
         if isinstance(priors, Mapping):
             some: dict[str, Any] = {k: v for k, v in priors.items() if _known("prior", k, self.priors)}
-            some |= {k: tuple(v) for k, v in some.items() if isinstance(v, list)}
+            if isinstance(some.get("supports"), Sequence):  # JSON's lists
+                some["supports"] = Supports(*map(tuple, some["supports"]))
             given["priors"] = dataclasses.replace(self.priors, **some)
         return dataclasses.replace(self, **given)
 

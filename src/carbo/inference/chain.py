@@ -113,7 +113,12 @@ class Posterior:
     def __init__(self, model: Model, data: Data, base: Hyper) -> None:
         self.layout, self._priors, self._base = layout(model.kernel), model.priors, base
         self._likelihood = Likelihood(model.kernel, data)
-        supports = (priors.RELEVANCE_SUPPORT, priors.BETA_SUPPORT, priors.WEIGHT_SUPPORT, priors.NOISE_SUPPORT)
+        supports = (
+            model.priors.supports.relevance,
+            model.priors.supports.beta,
+            model.priors.supports.weight,
+            model.priors.supports.noise,
+        )
         counts = (len(self.layout.relevance), len(self.layout.beta), self.layout.weights, 1)
         self.box = Box(*(np.repeat([s[end] for s in supports], counts) for end in (0, 1)))
 

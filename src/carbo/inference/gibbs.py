@@ -31,7 +31,7 @@ def initial(model: Model, data: Data) -> Hyper:
     log_w = np.full(model.kernel.size, math.log(w))
     return Hyper(
         mean=_inside(float(np.mean(data.y)), prior.mean),
-        log_noise=_inside(math.log(0.01), priors.NOISE_SUPPORT),
+        log_noise=_inside(math.log(0.01), model.priors.supports.noise),
         log_w=np.clip(log_w, *prior.log_w),
         scales=Scales(np.zeros(d), np.zeros(d)),
     )
@@ -63,7 +63,7 @@ class LevelPrior(NamedTuple):
 def level_prior(model: Model, data: Data) -> LevelPrior:
     """Supplement B.2.1-2 with the published experiments' reading: K taken at beta = 1."""
     if model.priors.level == "standard":
-        return LevelPrior((-math.inf, math.inf), priors.WEIGHT_SUPPORT)
+        return LevelPrior((-math.inf, math.inf), model.priors.supports.weight)
     d = len(model.kernel.spectra)
     K = model.kernel.parts(Scales(np.zeros(d), np.zeros(d)), data.X)[0]
     log_variance = math.log(max(float(np.var(data.y)), 1e-10))
@@ -87,10 +87,10 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
     hyper = hyper._replace(
         mean=_inside(hyper.mean, level.mean),
         log_w=np.clip(hyper.log_w, *level.log_w),
-        log_noise=_inside(hyper.log_noise, priors.NOISE_SUPPORT),
+        log_noise=_inside(hyper.log_noise, model.priors.supports.noise),
         scales=Scales(
-            np.clip(hyper.scales.log_beta, *priors.BETA_SUPPORT),
-            np.clip(hyper.scales.log_relevance, *priors.RELEVANCE_SUPPORT),
+            np.clip(hyper.scales.log_beta, *model.priors.supports.beta),
+            np.clip(hyper.scales.log_relevance, *model.priors.supports.relevance),
         ),
     )
     parts = model.kernel.parts(hyper.scales, data.X)
@@ -98,12 +98,12 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
         fit = linalg.fit_in_place(covariance(parts, hyper), data.y - hyper.mean)
         if fit is not None:
             return State(hyper, parts, fit, level)
-        if hyper.log_noise >= priors.NOISE_SUPPORT[1]:
+        if hyper.log_noise >= model.priors.supports.noise[1]:
             raise NumericalError(
                 f"covariance of {len(data.y)} observations: expected a positive definite matrix, got a singular one "
                 "at every noise level of the prior; are values infinite or NaN?"
             )
-        hyper = hyper._replace(log_noise=min(hyper.log_noise + 1.0, priors.NOISE_SUPPORT[1]))
+        hyper = hyper._replace(log_noise=min(hyper.log_noise + 1.0, model.priors.supports.noise[1]))
 
 
 def covariance(parts: Floats, hyper: Hyper) -> Floats:
@@ -171,7 +171,7 @@ def update_weight(
 
 def update_noise(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
     """Step 3."""
-    hyper, prior = state.hyper, Prior(model.priors.log_noise, priors.NOISE_SUPPORT)
+    hyper, prior = state.hyper, Prior(model.priors.log_noise, model.priors.supports.noise)
     path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, None, hyper.log_noise)
     theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling.width, sampling.doublings)
     return state._replace(hyper=hyper._replace(log_noise=theta), fit=fit)
@@ -183,12 +183,12 @@ def update_scale(
     """Step 4, for one variable's beta or relevance."""
     hyper, kernel = state.hyper, model.kernel
     if at.name == "beta":
-        prior, values = Prior(model.priors.log_beta, priors.BETA_SUPPORT), hyper.scales.log_beta
+        prior, values = Prior(model.priors.log_beta, model.priors.supports.beta), hyper.scales.log_beta
     else:
         values = hyper.scales.log_relevance
         rest = [c.variable for c in kernel.coordinates() if c.name == "relevance" and c.variable != at.variable]
         others = values[rest]
-        prior = Prior(lambda theta: model.priors.log_relevance(theta, others), priors.RELEVANCE_SUPPORT)
+        prior = Prior(lambda theta: model.priors.log_relevance(theta, others), model.priors.supports.relevance)
     now = float(values[at.variable])
     change = kernel.change(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
     if change.split is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -24,11 +24,6 @@ BETA_TAU = 5.0
 """The paper's global scale of the Horseshoe on beta."""
 NOISE_TAU = 0.1 / math.sqrt(2.0)
 """The published scale on the noise: the bound is log(1 + (0.1 / noise)^2)."""
-BETA_SUPPORT: Interval = (-12.0, math.log(100.0))
-NOISE_SUPPORT: Interval = (-12.0, math.log(1e4))
-WEIGHT_SUPPORT: Interval = (-10.0, 10.0)
-RELEVANCE_SUPPORT: Interval = (-6.0, 3.0)
-"""Intervals of the logarithms that the sampler moves in."""
 
 
 def horseshoe_bound(x: float, tau: float) -> float:
@@ -96,6 +91,15 @@ def pooled_slope(log_x: Floats, scale: float) -> Slopes:
 NO_OTHERS = np.zeros(0)
 
 
+class Supports(NamedTuple):
+    """Intervals in which the sampler moves: of log beta, log noise variance, log signal variances, log relevances."""
+
+    beta: Interval = (-12.0, math.log(100.0))
+    noise: Interval = (-12.0, math.log(1e4))
+    weight: Interval = (-10.0, 10.0)
+    relevance: Interval = (-6.0, 3.0)
+
+
 @dataclass(frozen=True)
 class Priors:
     """Which prior each parameter has.
@@ -115,6 +119,7 @@ class Priors:
     weight_sd: float = 1.5
     noise_scale: float = 0.05
     relevance_scale: float = 1.0
+    supports: Supports = Supports()
 
     def __post_init__(self) -> None:
         for key, kind in get_type_hints(Priors).items():
@@ -123,6 +128,10 @@ class Priors:
                 raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
             if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
                 raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
+        for name, ends in zip(Supports._fields, _checked(self.supports), strict=True):
+            numbers = isinstance(ends, tuple) and all(isinstance(end, int | float) for end in ends)
+            if not (numbers and len(ends) == 2 and ends[0] < ends[1]):
+                raise SettingsError(f"prior 'supports', {name}: expected (low, high) with low < high, got {ends!r}")
 
     def log_beta(self, theta: float) -> float:
         if self.beta == "published":
@@ -155,3 +164,9 @@ class Priors:
     def relevance_slope(self, theta: Floats) -> Slopes:
         """The log density of all relevances, as values that sum to it, and its derivatives."""
         return pooled_slope(theta, self.relevance_scale)
+
+
+def _checked(supports: object) -> Supports:
+    if not isinstance(supports, Supports):
+        raise SettingsError(f"prior 'supports': expected Supports(beta, noise, weight, relevance), got {supports!r}")
+    return supports
