@@ -25,9 +25,9 @@ def test_a_run_is_the_recorded_one_row_by_row(key: str) -> None:
     now, then = cases.run(name, preset, int(seed)), RECORDED["runs"][key]
     assert now["rows"] == then["rows"]
     assert now["values"] == then["values"]
-    np.testing.assert_allclose(now["means"], then["means"], rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(now["sds"], then["sds"], rtol=1e-4, atol=1e-7)
-    assert now["relevance"] == pytest.approx(then["relevance"], rel=1e-4, abs=1e-7)
+    np.testing.assert_allclose(now["means"], then["means"], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(now["sds"], then["sds"], rtol=1e-6, atol=1e-8)
+    assert now["relevance"] == pytest.approx(then["relevance"], rel=1e-6, abs=1e-9)
 
 
 @same_rounding

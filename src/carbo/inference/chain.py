@@ -108,19 +108,15 @@ def layout(kernel: Kernel) -> Layout:
 
 
 class Posterior:
-    """The posterior density of x, as a `hamiltonian.Target`."""
+    """The posterior density of x, as an `hmc.Target`."""
 
     def __init__(self, model: Model, data: Data, base: Hyper) -> None:
         self.layout, self._priors, self._base = layout(model.kernel), model.priors, base
         self._likelihood = Likelihood(model.kernel, data)
-        supports = (
-            model.priors.supports.relevance,
-            model.priors.supports.beta,
-            model.priors.supports.weight,
-            model.priors.supports.noise,
-        )
+        ends = model.priors.supports
+        supports = (ends.relevance, ends.beta, ends.weight, ends.noise)
         counts = (len(self.layout.relevance), len(self.layout.beta), self.layout.weights, 1)
-        self.box = Box(*(np.repeat([s[end] for s in supports], counts) for end in (0, 1)))
+        self.box = Box(*(np.repeat([s[k] for s in supports], counts) for k in (0, 1)))
 
     def __call__(self, x: Floats) -> Place | None:
         h = self.layout.hyper(x, self._base)

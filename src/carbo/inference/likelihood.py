@@ -42,9 +42,8 @@ class Likelihood:
 
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
         """None where C is not positive definite."""
-        noise, C = math.exp(log_noise), self._gradient.covariance(scales, log_w)
-        C += 1.0
-        C.reshape(-1)[:: len(C) + 1] += noise
+        noise = math.exp(log_noise)
+        C = self._gradient.covariance(scales, log_w, 1.0, noise)
         L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             return None

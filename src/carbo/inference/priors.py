@@ -100,6 +100,9 @@ class Supports(NamedTuple):
     relevance: Interval = (-6.0, 3.0)
 
 
+SUPPORTS = Supports()
+
+
 @dataclass(frozen=True)
 class Priors:
     """Which prior each parameter has.
@@ -119,7 +122,7 @@ class Priors:
     weight_sd: float = 1.5
     noise_scale: float = 0.05
     relevance_scale: float = 1.0
-    supports: Supports = Supports()
+    supports: Supports = SUPPORTS
 
     def __post_init__(self) -> None:
         for key, kind in get_type_hints(Priors).items():

@@ -79,10 +79,10 @@ class Slopes(NamedTuple):
 
 
 class Gradient(Protocol):
-    """The signal covariance of some observations and its derivatives, in buffers that the next call overwrites."""
+    """The covariance of some observations and its derivatives, in buffers that the next call overwrites."""
 
-    def covariance(self, scales: Scales, log_w: Floats) -> Floats:
-        """C (n, n)."""
+    def covariance(self, scales: Scales, log_w: Floats, constant: float, noise: float) -> Floats:
+        """C (n, n): the signal covariance, plus a constant everywhere, plus noise on the diagonal."""
 
     def slopes(self, W: Floats) -> Slopes:
         """Derivatives of sum(W * C) where `covariance` was called last, for a symmetric W (n, n)."""

@@ -5,7 +5,7 @@ Notation
     z_i, r_i    centred table and relevance of variable i, as in `base`; a_i = r_i z_i
     p_s, e_q    (n, n) power sums and elementary symmetric polynomials of the a_i
     c_q         w_q / e_q(r): the weight of e_q
-    C           (n, n) sum_q c_q e_q, and the windows' share
+    C           (n, n) sum_q c_q e_q, the windows' share, a constant, and noise on the diagonal
     W           (n, n) symmetric: the derivatives are those of sum(W * C)
     Phi         (n, F) features of the variables on complete graphs of up to `WIDE` values: Phi_i Phi_i' = z_i, m_i - 1
                 columns each
@@ -68,7 +68,7 @@ class OrdersGradient:
         self._C, self._spare = np.empty((n, n)), np.empty((n, n))
         self._windows, self._Psi = windows, windows.features(X)
 
-    def covariance(self, scales: Scales, log_w: Floats) -> Floats:
+    def covariance(self, scales: Scales, log_w: Floats, constant: float, noise: float) -> Floats:
         r = self._active * np.exp(scales.log_relevance)
         between = [table.between(scales.log_beta[table.variables]) for table in self._tables]
         a = [r[table.variables][:, None, None] * own.z for table, own in zip(self._tables, between, strict=True)]
@@ -80,6 +80,8 @@ class OrdersGradient:
         C = np.multiply(e[0], c[0], out=self._C)
         for weight, q in zip(c[1:], e[1:], strict=True):
             C += np.multiply(q, weight, out=self._spare)
+        C += constant
+        C.reshape(-1)[:: len(C) + 1] += noise
         if len(weights):
             C += np.dot(self._Psi * weights[self._windows.owner], self._Psi.T, out=self._spare)
         return np.asarray(C)
