@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -19,8 +19,11 @@ import numpy as np
 
 from carbo.errors import DataError
 from carbo.numerics.types import Floats, Ints
+from carbo.settings import implied
 
 FORMAT = 1
+LIMITS, LONGEST = ("learn_from", "predict_from"), 400
+"""Settings that change nothing where there are fewer evaluations; and more evaluations than any problem has."""
 Key = tuple[str, int | None, str, str, int, int]
 """What tells one run from another: problem, relocated, method, settings as JSON, run, number of evaluations."""
 
@@ -65,12 +68,33 @@ class Record:
     @property
     def key(self) -> Key:
         """The same for two records of the same run."""
-        return (self.problem, self.relocated, self.method, canonical(self.settings), self.run, len(self.values))
+        return (
+            self.problem,
+            self.relocated,
+            self.method,
+            canonical(comparable(self.settings)),
+            self.run,
+            len(self.values),
+        )
 
 
 def canonical(value: Any) -> str:
     """A JSON value as text; equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def comparable(settings: Mapping[str, Any], room: str = "") -> dict[str, Any]:
+    """A method's settings without those that change nothing, so that equal settings of different revisions are equal.
+
+    Left out are settings that say what their absence says too (`carbo.settings.implied`), and limits that no run
+    reaches. `room` is "priors." for the settings within "priors".
+    """
+    kept: dict[str, Any] = {}
+    for key, value in settings.items():
+        unreached = key in LIMITS and value is not None and value >= LONGEST
+        if not unreached and not implied(room + key, value):
+            kept[key] = comparable(value, f"{room}{key}.") if isinstance(value, Mapping) else value
+    return kept
 
 
 def line(record: Record) -> str:

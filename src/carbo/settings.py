@@ -170,6 +170,24 @@ class Settings:
         """The inverse of to_dict. Raises SettingsError for a name it does not know."""
         return DEFAULT.changed(values)
 
+    @classmethod
+    def from_saved(cls, values: Mapping[str, Any]) -> Settings:
+        """Settings that this or an earlier version of carbo wrote with to_dict; SINCE and GONE say what has changed.
+
+        Raises SettingsError for a setting that is missing or unknown, and for one that is gone and had another value
+        than the only one left.
+        """
+        named = {**SINCE, **_dotted(values)}
+        for name in GONE.keys() & named.keys():
+            if not implied(name, named[name]):
+                raise SettingsError(f"setting {name!r}: expected {GONE[name]!r}, the only value left since the setting "
+                                    f"is gone, got {named[name]!r}; the version that saved it can go on")  # fmt: skip
+            del named[name]
+        missing = sorted(_dotted(DEFAULT.to_dict()).keys() - named.keys())
+        if missing:
+            raise SettingsError(f"saved settings: expected all settings, got none of the name {missing[0]!r}")
+        return DEFAULT.changed(_nested(named))
+
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some values changed; "priors" may be a mapping of some priors."""
         given = {key: value for key, value in values.items() if _known("setting", key, self)}
@@ -182,6 +200,46 @@ class Settings:
             some |= {k: tuple(v) for k, v in some.items() if isinstance(v, list)}
             given["priors"] = dataclasses.replace(self.priors, **some)
         return dataclasses.replace(self, **given)
+
+
+SINCE: dict[str, Any] = {
+    "threads": None,
+    "leaps": False,
+    "sampler": "slice",
+    "leapfrogs": 10,
+    "warp": "none",
+    "patience": 0,
+    "learn_from": None,
+    "predict_from": None,
+    "adjacent": "none",
+    "doubt": 0.0,
+}
+"""The value that each later setting had before it existed: of saved settings that do not name it. Oldest first; priors
+by dotted names, as "priors.beta_sd". Whoever adds a setting adds it here."""
+
+GONE: dict[str, Any] = {}
+"""Settings that no longer exist, with the only value left; priors by dotted names. Whoever deletes one adds it here."""
+
+
+def implied(name: str, value: Any) -> bool:
+    """Whether saved settings say the same without this setting (for a prior, its dotted name) and its value."""
+    plain = tuple(value) if isinstance(value, list) else value
+    return any(name in table and plain == table[name] for table in (SINCE, GONE))
+
+
+def _dotted(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, each prior by its dotted name. SettingsError where they are no settings."""
+    priors = values.get("priors") if isinstance(values, Mapping) else None
+    if not isinstance(priors, Mapping):
+        raise SettingsError(f"saved settings: expected an object with an object 'priors' in it, got {values!r:.60}")
+    own = {key: value for key, value in values.items() if key != "priors"}
+    return own | {f"priors.{key}": value for key, value in priors.items()}
+
+
+def _nested(named: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of _dotted."""
+    own = {key: value for key, value in named.items() if not key.startswith("priors.")}
+    return own | {"priors": {key[7:]: value for key, value in named.items() if key.startswith("priors.")}}
 
 
 def _known(what: str, key: str, of: Any) -> bool:
