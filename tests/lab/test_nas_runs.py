@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from carbo.numerics.types import Ints
+from examples.nas.cell import is_valid, reduced
+from examples.nas.objective import INVALID
 from lab import cli
 from lab import methods as baselines
 from lab.methods import METHODS
-from lab.nas.cell import is_valid, reduced
-from lab.nas.objective import INVALID
 from lab.problems import Problem, problem
 from lab.runs import runner
 from lab.runs.grid import Task, compared
