@@ -29,6 +29,7 @@ from carbo.numerics.threads import limited
 from carbo.space.rows import row_keys
 from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared
 from lab.methods.presets import settings_of
+from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.statistics import summary
 
@@ -57,7 +58,7 @@ def experiment(searches: Sequence[str]) -> Experiment:
     if searches[0] in SEARCHES:
         raise SettingsError(f"search: expected one with an end of its own first, such as {LOCAL}, got {searches[0]!r}; "
                             "its seconds are what the others get")  # fmt: skip
-    version = digest(settings_of("default").to_dict(), list(searches))
+    version = digest(comparable(settings_of("default").to_dict()), list(searches))
     return Experiment(tuple(searches), measure, lambda _: version, table, "height", together=True)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from carbo.errors import DataError
 from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared
 from lab.methods.presets import settings_of
+from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.statistics import paired, summary
 
@@ -28,7 +29,7 @@ WAYS = ("best", "recommend")
 
 def experiment() -> Experiment:
     """Of both ways."""
-    version = digest(settings_of("default").to_dict(), DRAWS)
+    version = digest(comparable(settings_of("default").to_dict()), DRAWS)
     return Experiment(WAYS, measure, lambda _: version, table, "true", together=True)
 
 

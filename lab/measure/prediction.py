@@ -27,6 +27,7 @@ from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
 from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared
 from lab.methods.presets import settings_of
+from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.statistics import paired, summary
 
@@ -73,8 +74,8 @@ def version(model: str) -> str:
 
     settings, restarts = named(model)
     if restarts:
-        return digest(settings.to_dict(), restarts, SCATTER)
-    return digest(settings.to_dict(), restarts is not None)
+        return digest(comparable(settings.to_dict()), restarts, SCATTER)
+    return digest(comparable(settings.to_dict()), restarts is not None)
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:

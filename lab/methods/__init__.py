@@ -24,7 +24,6 @@ from lab.methods.optuna_tpe import TPE
 from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, variant
 from lab.methods.random_search import RANDOM
 from lab.methods.smac import SMAC
-from lab.methods.trust import TRUST
 
 METHODS: dict[str, Method] = {
     entry.name: entry
@@ -39,7 +38,6 @@ METHODS: dict[str, Method] = {
         GP,
         PAPER_PRESET,
         DEFAULT_PRESET,
-        TRUST,
         TOLD,
         COMBO_GM,
         BOCS_SDP,

@@ -40,14 +40,14 @@ class Method:
     valid_only: bool = False
     """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
     unconstrained_only: bool = False
-    design: Callable[[Space, Ints, int], Ints] | None = None
-    """(space, the problem's initial rows, run) to the rows that it starts from instead; None: from the problem's."""
-    noisy: Method | None = None
-    """What it is where values are noisy, which its user would know; None: the same."""
+    initial: int | None = None
+    """Number of the problem's initial points that the method starts from, the first ones; None: all of them."""
+    when_noisy: Method | None = None
+    """The method for problems with noisy values, which its users know to be noisy; None: the same method."""
 
-    def where(self, noisy: bool) -> Method:
-        """What it is where values are noisy, or where they are not."""
-        return self.noisy if noisy and self.noisy is not None else self
+    def version_for(self, noisy: bool) -> Method:
+        """The method for problems with noisy values, or for problems whose values repeat."""
+        return self.when_noisy if noisy and self.when_noisy is not None else self
 
     def objection(self, space: Space) -> str:
         """Why it cannot take the space; empty where it can."""

@@ -13,7 +13,7 @@ from functools import partial
 from carbo.settings import DEFAULT, Settings
 from carbo.space.space import Space
 from lab.methods.base import Method, Strategy
-from lab.methods.presets import changed, recorded
+from lab.methods.presets import changed
 
 NAME, TITLE = "default-told", "carbo, preset default told that there are pairs alone"
 SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none", doubt=0.0)
@@ -33,7 +33,7 @@ def told(changes: str) -> Method:
 
 
 def _method(name: str, title: str, settings: Settings) -> Method:
-    return Method(name, title, partial(start, settings), {**recorded(settings), "told": "pairs"}, binary_only=True)
+    return Method(name, title, partial(start, settings), {**settings.to_dict(), "told": "pairs"}, binary_only=True)
 
 
 TOLD = _method(NAME, TITLE, SETTINGS)

@@ -14,13 +14,6 @@ from carbo.numerics.types import Ints
 from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space.space import Space
 from lab.methods.base import Method
-from lab.methods.designs import spread
-
-NEWER: dict[str, Any] = {"warp": "none", "adjacent": "none", "patience": 0, "doubt": 0.0}
-"""Settings that the first records do not name, with the value that makes suggestions as they were then."""
-SPREAD = "design=spread"
-LIMITS, LONGEST = ("learn_from", "predict_from"), 400
-"""Settings that change nothing where there are fewer evaluations; and more than any problem's budget."""
 
 
 class Carbo:
@@ -40,61 +33,40 @@ class Carbo:
 
 
 def _method(name: str, title: str, settings: Settings) -> Method:
-    # The laboratory tells the initial points, however few: the optimiser is not to draw more of its own.
-    told = dataclasses.replace(settings, initial=1)
-    return Method(name, title, partial(Carbo, told), recorded(told))
+    # The laboratory tells the initial points, however few: the optimiser must not draw any of its own.
+    settings = dataclasses.replace(settings, initial=1)
+    return Method(name, title, partial(Carbo, settings), settings.to_dict())
 
 
 def _replicating(make: Callable[[Settings], Method], settings: Settings) -> Method:
-    """The method, which may evaluate a point again where values are noisy, as its users can tell it to."""
-    return dataclasses.replace(make(settings), noisy=make(dataclasses.replace(settings, replicate=True)))
+    """The method; on problems with noisy values it may evaluate a point again, as its users can tell it to."""
+    return dataclasses.replace(make(settings), when_noisy=make(dataclasses.replace(settings, replicate=True)))
 
 
-def recorded(settings: Settings) -> dict[str, Any]:
-    """The settings as records hold them: what is newer than the first records is left out where it changes nothing."""
-
-    def matters(key: str, value: Any) -> bool:
-        if key in LIMITS:
-            return value is not None and value < LONGEST
-        return key not in NEWER or value != NEWER[key]
-
-    return {key: value for key, value in settings.to_dict().items() if matters(key, value)}
+def replicates(name: str) -> bool:
+    """Whether the method of that name, a former one too, may evaluate a point again on noisy problems alone."""
+    base, _, changes = name.partition(":")
+    return base == "default" and "replicate=" not in changes
 
 
 def variant(name: str) -> Method:
-    """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError when name is none such.
+    """A preset with some settings changed, as `settings_of` reads it. Raises SettingsError for any other name.
 
     On noisy problems points may be evaluated again, as by the preset itself, unless "replicate" is among the changes.
-    "initial" counts in the laboratory too: of the problem's initial points only the first so many are evaluated; or,
-    with "design=spread", as many points that are far from each other.
+    "initial" counts in the laboratory too: of the problem's initial points only the first so many are evaluated.
     """
-    base, _, text = name.partition(":")
-    changes = text.split("+")
-    kept = [change for change in changes if change != SPREAD]
-    settings = settings_of(f"{base}:{'+'.join(kept)}" if kept else base)
-    make = partial(_variant, name, f"carbo, preset {base} with {', '.join(changes)}", changes)
-    said = base != DEFAULT_PRESET.name or any(change.startswith("replicate=") for change in changes)
-    return make(settings) if said else _replicating(make, settings)
+    base, _, changes = name.partition(":")
+    settings = settings_of(name)
+    make = partial(_variant, name, f"carbo, preset {base} with {changes.replace('+', ', ')}")
+    return _replicating(make, settings) if replicates(name) else make(settings)
 
 
-def _variant(name: str, title: str, changes: list[str], settings: Settings) -> Method:
+def _variant(name: str, title: str, settings: Settings) -> Method:
     made = _method(name, title, settings)
-    count = settings.initial if any(change.startswith("initial=") for change in changes) else None
-    told: dict[str, Any] = {**made.settings, **({} if count is None else {"initial": count})}
-    if SPREAD in changes:
-        return dataclasses.replace(made, settings={**told, "design": "spread"}, design=partial(_spread, count))
-    return made if count is None else dataclasses.replace(made, settings=told, design=partial(_first, count))
-
-
-def _first(count: int, space: Space, given: Ints, run: int) -> Ints:  # noqa: ARG001
-    if count > len(given):
-        raise SettingsError(f"initial: expected at most the problem's {len(given)} initial points, got {count}; "
-                            "with design=spread there may be more")  # fmt: skip
-    return given[:count]
-
-
-def _spread(count: int | None, space: Space, given: Ints, run: int) -> Ints:
-    return spread(space, len(given) if count is None else count, run)
+    if not any(change.startswith("initial=") for change in name.partition(":")[2].split("+")):
+        return made
+    count = settings.initial
+    return dataclasses.replace(made, settings={**made.settings, "initial": count}, initial=count)
 
 
 def settings_of(name: str) -> Settings:

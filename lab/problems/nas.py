@@ -1,6 +1,7 @@
 """Neural architecture search: the paper's cell of 31 bits, on CIFAR-10 or on scikit-learn's digits.
 
-Objective: validation error + 0.02 operations / operations of the full cell. The ten starting points are the paper's.
+The objective is validation error + 0.02 operations / operations of the full cell; `examples/nas` has all of it. The ten
+starting points are the paper's.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Binary
-from lab.nas.cell import BITS, bits_of, is_valid
-from lab.nas.cifar10 import located
-from lab.nas.objective import Objective
-from lab.nas.training import EPOCHS, SEEDS
+from examples.nas.cell import NAMES, bits_of, is_valid
+from examples.nas.cifar10 import located
+from examples.nas.objective import Objective
+from examples.nas.training import EPOCHS, SEEDS
 from lab.problems.base import Problem
 from lab.problems.seeds import checked_run
 
@@ -34,16 +35,6 @@ STARTS = (
     "1101110111111111111111111111111",
 )
 """The paper's ten: chains, two ways side by side, everything connected; 5x5 convolutions, some with pooling between."""
-NAMES = tuple(
-    [f"H{i} {what}" for i in range(1, 6) for what in ("conv", "large")]
-    + [
-        f"{start}-{end}"
-        for n, start in enumerate(("IN", "H1", "H2", "H3", "H4", "H5"))
-        for end in ("H1", "H2", "H3", "H4", "H5", "OUT")[n:]
-    ]
-)
-"""Of the 31 bits."""
-assert len(NAMES) == BITS
 
 
 def nas(data: str, run: int, folder: str | Path | None = None, trained: str | Path | None = None) -> Problem:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from carbo.errors import SettingsError
 from lab.methods import METHODS, Method, method, require
 from lab.problems import FILES, PROBLEMS, RUNS, Problem, problem
-from lab.runs.record import Key, canonical
+from lab.runs.record import Key, canonical, comparable
 
 PAPER = (
     *(f"contamination-{weight}" for weight in ("0", "1e-4", "1e-2")),
@@ -31,11 +29,11 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
     "nas": ("nas-digits",),
 }
-EXPERIMENTS = ("default-trust", "default-told")
-"""Ideas that were tried, and are asked for by name."""
-OWN = ("paper", "default", *EXPERIMENTS)
+CEILING = "default-told"
+"""The method that knows what no other does: no rival, and run only when asked for by name."""
+OWN = ("paper", "default", CEILING)
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {
-    "all": tuple(name for name in METHODS if name not in EXPERIMENTS),
+    "all": tuple(name for name in METHODS if name != CEILING),
     "rivals": tuple(name for name in METHODS if name not in OWN),
 }
 
@@ -108,7 +106,7 @@ def grid(wanted: Wanted) -> Grid:
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
     folders = (wanted.data, wanted.trained)
-    settings = {(p.name, m.name): canonical(plain(m.where(p.noisy))) for p in problems for m in methods}
+    settings = {(p.name, m.name): compared(m.version_for(p.noisy)) for p in problems for m in methods}
     tasks = tuple(
         Task(p.name, run if relocated else None, m.name, settings[p.name, m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
@@ -121,9 +119,9 @@ def grid(wanted: Wanted) -> Grid:
     return Grid(tasks, tuple(skipped))
 
 
-def plain(one: Method) -> dict[str, Any]:
-    """A method's settings as JSON reads them back: lists for tuples, text for keys."""
-    return dict(json.loads(canonical(dict(one.settings))))
+def compared(method: Method) -> str:
+    """A method's settings as a task names them, by which its runs are found again."""
+    return canonical(comparable(method.settings))
 
 
 def _budget(of: Problem, at_most: int | None) -> int:

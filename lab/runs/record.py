@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -19,8 +19,11 @@ import numpy as np
 
 from carbo.errors import DataError
 from carbo.numerics.types import Floats, Ints
+from carbo.settings import dotted, implied
 
 FORMAT = 1
+LIMITS, LONGEST = ("learn_from", "predict_from"), 400
+"""Settings that change nothing where there are fewer evaluations; and more evaluations than any problem has."""
 Key = tuple[str, int | None, str, str, int, int]
 """What tells one run from another: problem, relocated, method, settings as JSON, run, number of evaluations."""
 
@@ -65,12 +68,30 @@ class Record:
     @property
     def key(self) -> Key:
         """The same for two records of the same run."""
-        return (self.problem, self.relocated, self.method, canonical(self.settings), self.run, len(self.values))
+        return (
+            self.problem,
+            self.relocated,
+            self.method,
+            canonical(comparable(self.settings)),
+            self.run,
+            len(self.values),
+        )
 
 
 def canonical(value: Any) -> str:
     """A JSON value as text; equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's settings without those that change nothing, so that equal settings of different revisions are equal.
+
+    Left out are settings that say what their absence says too (`carbo.settings.implied`), and limits that no run
+    reaches. Priors have dotted names.
+    """
+    named = dotted(settings) if "priors" in settings else dict(settings)
+    unreached = {key for key in LIMITS if named.get(key) is not None and named[key] >= LONGEST}
+    return {key: value for key, value in named.items() if key not in unreached and not implied(key, named)}
 
 
 def line(record: Record) -> str:

@@ -9,14 +9,14 @@ from time import process_time
 
 import numpy as np
 
-from carbo.errors import DataError
+from carbo.errors import DataError, SettingsError
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods import Method, Strategy, method
 from lab.problems import Problem
-from lab.runs.grid import Task, plain
+from lab.runs.grid import Task, compared
 from lab.runs.machine import machine, revision, versions
-from lab.runs.record import Record, canonical
+from lab.runs.record import Record
 
 Progress = Callable[[int, float], None]
 """Told before each suggestion: how many evaluations there were, and the best value so far."""
@@ -32,9 +32,7 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
     chosen = _method(task, problem.noisy)
     strategy = chosen.start(_space(chosen, problem), task.run, task.budget)
     trail = _Trail(problem)
-    initial = problem.design(task.run)
-    if chosen.design is not None:
-        initial = chosen.design(problem.space, initial, task.run)
+    initial = _initial_rows(chosen, problem)
     for row in initial:
         trail.evaluate(row)
     seconds, told = [], 0
@@ -68,12 +66,21 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
 
 def _method(task: Task, noisy: bool) -> Method:
     """The task's method, if it is still what it was when the task was made; code on a disk may change meanwhile."""
-    chosen = method(task.method).where(noisy)
-    here = canonical(plain(chosen))
+    chosen = method(task.method).version_for(noisy)
+    here = compared(chosen)
     if here != task.settings:
         raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "
                         "use the same version of carbo everywhere, and start again")  # fmt: skip
     return chosen
+
+
+def _initial_rows(chosen: Method, problem: Problem) -> Ints:
+    """(n, d): the problem's initial points, or as many of them as the method starts from."""
+    rows = problem.design(problem.run)
+    if chosen.initial is not None and chosen.initial > len(rows):
+        raise SettingsError(f"initial: expected at most the {len(rows)} initial points of {problem.name}, "
+                            f"got {chosen.initial}; give a smaller number")  # fmt: skip
+    return rows[: chosen.initial]
 
 
 def _space(chosen: Method, problem: Problem) -> Space:

@@ -46,7 +46,6 @@ LOOKS = {
     "default": Look(RED, "-", 2.4),
     "paper": Look(BLUE, "-", 2.4),
     "combo-gm": Look(BLUE, ":"),
-    "default-trust": Look(RED, ":"),
     "default-told": Look(RED, "--"),
     "random": Look(GREY, "-"),
     "annealing": Look(BLACK, "-"),

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carbo.errors import CarboError, DataError
-from lab.methods import METHODS, method
+from lab.methods import METHODS
+from lab.methods.presets import replicates
 from lab.problems import PROBLEMS, problem
 from lab.problems.maxsat import BUDGET as MAXSAT_BUDGET
 from lab.problems.maxsat import OPTIMA as MAXSAT_OPTIMA
 from lab.problems.nas import BUDGET as NAS_BUDGET
 from lab.problems.seeds import RUNS
-from lab.runs.record import Record, canonical, read
+from lab.runs.record import Record, canonical, comparable, read
 from lab.tables.paper import BLOCKS, COLUMNS, Block, Column
 
 ORIGINAL, RELOCATED = "original", "relocated"
@@ -164,18 +165,10 @@ def version_of(record: Record) -> Version:
     Where a method may evaluate points again on noisy problems alone, its records of these say so, and belong to the
     version whose others do not; one that might not, to a version of its own.
     """
-    settings = record.settings
-    if "replicate" in settings and _replicates(record.method) and _noisy(record.problem):
+    settings = comparable(record.settings)
+    if "replicate" in settings and replicates(record.method) and _noisy(record.problem):
         settings = {**settings, "replicate": not settings["replicate"]}
     return Version(record.method, canonical(settings))
-
-
-@cache
-def _replicates(name: str) -> bool:
-    try:
-        return method(name).noisy is not None
-    except CarboError:
-        return False
 
 
 @cache

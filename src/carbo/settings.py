@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from carbo.errors import SettingsError
 from carbo.inference.data import Sampling
-from carbo.inference.priors import Priors, Supports
+from carbo.inference.priors import SUPPORTS, Priors, Supports
 from carbo.space.graphs import Scale
 
 KernelName = Literal["product", "orders"]
@@ -131,10 +131,21 @@ class Settings:
 
     @classmethod
     def from_saved(cls, values: Mapping[str, Any]) -> Settings:
-        """Temporary."""
-        known, inner = {f.name for f in dataclasses.fields(cls)}, {f.name for f in dataclasses.fields(Priors)}
-        priors = {k: v for k, v in values["priors"].items() if k in inner}
-        return cls.from_dict({"doubt": 0.0, **{k: v for k, v in values.items() if k in known}, "priors": priors})
+        """Settings that this or an earlier version of carbo wrote with to_dict; SINCE and GONE say what has changed.
+
+        Raises SettingsError for a setting that is missing or unknown, and for one that is gone and had another value
+        than the only one left.
+        """
+        named = {**SINCE, **dotted(values)}
+        for name in GONE.keys() & named.keys():
+            if not implied(name, named):
+                raise SettingsError(f"setting {name!r}: expected {_left(name, named)!r}, the only value left since the "
+                                    f"setting is gone, got {named[name]!r}; the version that saved it can go on")  # fmt: skip
+        named = {name: value for name, value in named.items() if name not in GONE}
+        missing = sorted(dotted(DEFAULT.to_dict()).keys() - named.keys())
+        if missing:
+            raise SettingsError(f"saved settings: expected all settings, got none of the name {missing[0]!r}")
+        return DEFAULT.changed(_nested(named))
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some values changed; "priors" may be a mapping of some priors."""
@@ -149,6 +160,72 @@ class Settings:
                 some["supports"] = Supports(*map(tuple, some["supports"]))
             given["priors"] = dataclasses.replace(self.priors, **some)
         return dataclasses.replace(self, **given)
+
+
+SINCE: dict[str, Any] = {
+    "threads": None,
+    "leaps": False,
+    "warp": "none",
+    "patience": 0,
+    "learn_from": None,
+    "predict_from": None,
+    "adjacent": "none",
+    "doubt": 0.0,
+    "priors.supports": SUPPORTS,
+}
+"""The value that each later setting had before it existed: of saved settings that do not name it. Oldest first; priors
+by dotted names, as "priors.beta_sd". Whoever adds a setting adds it here."""
+
+GONE: dict[str, Any] = {
+    "product_term": False,
+    "sampler": lambda named: "slice" if named.get("kernel") == "product" else "auto",
+    "leapfrogs": 10,
+    "slice_width": 1.0,
+    "doublings": 10,
+    "kappa": 2.0,
+    "search": "local",
+    "spray_distance": 2,
+    "priors.beta_tau": 5.0,
+    "priors.noise": lambda named: "published" if named.get("priors.level") == "published" else "half-cauchy",
+    "priors.relevance": lambda named: "horseshoe" if named.get("priors.level") == "published" else "pooled",
+    "priors.beta_support": SUPPORTS.beta,
+    "priors.noise_support": SUPPORTS.noise,
+    "priors.weight_support": SUPPORTS.weight,
+    "priors.relevance_support": SUPPORTS.relevance,
+}
+"""Settings that no longer exist, with the only value left, or a function of the other saved settings that gives it;
+priors by dotted names. Whoever deletes a setting adds it here."""
+
+
+def implied(name: str, named: Mapping[str, Any]) -> bool:
+    """Whether saved settings, by dotted names, say the same without the setting of that name."""
+    value = _plain(named[name])
+    return (name in SINCE and value == _plain(SINCE[name])) or (name in GONE and value == _plain(_left(name, named)))
+
+
+def _left(name: str, named: Mapping[str, Any]) -> Any:
+    """The only value left of a setting that is gone."""
+    return GONE[name](named) if callable(GONE[name]) else GONE[name]
+
+
+def _plain(value: Any) -> Any:
+    """The value with lists for tuples, as JSON has them."""
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def dotted(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, each prior by its dotted name. SettingsError where they are no settings."""
+    priors = values.get("priors") if isinstance(values, Mapping) else None
+    if not isinstance(priors, Mapping):
+        raise SettingsError(f"saved settings: expected an object with an object 'priors' in it, got {values!r:.60}")
+    own = {key: value for key, value in values.items() if key != "priors"}
+    return own | {f"priors.{key}": value for key, value in priors.items()}
+
+
+def _nested(named: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `dotted`."""
+    own = {key: value for key, value in named.items() if not key.startswith("priors.")}
+    return own | {"priors": {key[7:]: value for key, value in named.items() if key.startswith("priors.")}}
 
 
 def _known(what: str, key: str, of: Any) -> bool:

@@ -27,13 +27,11 @@ from carbo.errors import CarboError, SettingsError, SpaceExhausted
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import DEFAULT, PAPER, Settings
 from carbo.space.graphs import Graph, cycle, path
-from lab.methods import METHODS, Method, Strategy, designs, method, smac
+from lab.methods import METHODS, Method, Strategy, method, smac
 from lab.methods.annealing import COLD, HOT, mean_hops
 from lab.methods.evolution import POPULATION, SAMPLE
-from lab.methods.presets import LONGEST, NEWER
 from lab.methods.third_party import TRIES, ordered, permitted
-from lab.problems import problem
-from lab.runs.grid import Wanted, grid
+from lab.runs.grid import Wanted, compared, grid
 from tests.checks import assert_plausible, assert_rejected
 
 LOCAL = ("annealing", "evolution", "genetic")
@@ -307,8 +305,12 @@ def test_names_and_titles_tell_methods_apart() -> None:
 @pytest.mark.parametrize(("name", "preset"), [("paper", PAPER), ("default", DEFAULT)])
 def test_a_preset_is_recorded_in_full_and_differs_in_its_initial_points_alone(name: str, preset: Settings) -> None:
     # Branin has two initial points: twenty random ones of the preset's own would be a fifth of its budget.
-    recorded = Settings.from_dict({**NEWER, **METHODS[name].settings})
-    assert unlimited(recorded) == unlimited(dataclasses.replace(preset, initial=1))
+    assert recorded(name) == unlimited(dataclasses.replace(preset, initial=1))
+
+
+def recorded(name: str) -> Settings:
+    """The settings that a record of the method's first run will hold."""
+    return Settings.from_saved(json.loads(compared(method(name))))
 
 
 def unlimited(settings: Settings) -> Settings:
@@ -316,40 +318,22 @@ def unlimited(settings: Settings) -> Settings:
     return dataclasses.replace(settings, learn_from=None, predict_from=None)
 
 
-def test_a_limit_is_recorded_where_a_run_may_reach_it() -> None:
-    assert problem("pest-control", 1).budget <= LONGEST  # the longest that the paper has
-    assert not {"learn_from", "predict_from"} & set(METHODS["default"].settings)
-    assert method("default:learn_from=399").settings["learn_from"] == 399
-    assert "learn_from" not in method("default:learn_from=400").settings
-
-
-def test_records_of_the_paper_preset_stay_its_records() -> None:
-    # The names of the first records, which hold half of the committed runs: a setting added since must not orphan them.
-    first = {"acquisition", "burn_in", "climbers", "doublings", "exhaustive", "graph_scale", "highest_order", "initial",
-             "kappa", "kernel", "leapfrogs", "leaps", "priors", "product_term", "random_starts", "reference",
-             "replicate", "sampler", "samples", "search", "slice_width", "spray_distance", "spray_starts",
-             "threads"}  # fmt: skip
-    assert set(METHODS["paper"].settings) == first
-
-
 def test_where_values_are_noisy_the_default_preset_may_evaluate_again() -> None:
-    changes = {"default": True, "default:patience=0": True, "default:initial=5": True, "default:design=spread": True,
+    changes = {"default": True, "default:patience=0": True, "default:initial=5": True,
                "default:replicate=false": False, "paper": False, "paper:samples=3": False}  # fmt: skip
     for name, again in changes.items():
-        usual, noisy = method(name).where(False), method(name).where(True)
+        usual, noisy = method(name).version_for(noisy=False), method(name).version_for(noisy=True)
         assert (usual.settings["replicate"], noisy.settings["replicate"]) == (False, again)
         assert {**usual.settings, "replicate": again} == noisy.settings
-        given = np.arange(6)[:, None] * np.ones((1, 20), dtype=np.intp) % 2
-        one, other = (given if it.design is None else it.design(BINARY, given, 1) for it in (usual, noisy))
-        np.testing.assert_array_equal(one, other)
-    assert method("default:replicate=true").where(False).settings["replicate"]
+        assert usual.initial == noisy.initial
+    assert method("default:replicate=true").version_for(noisy=False).settings["replicate"]
 
 
 def test_a_noisy_problem_is_evaluated_again_and_another_is_not() -> None:
     noisy, usual = (grid(Wanted([name], ["default"], [1])).tasks[0] for name in ("pest-control", "branin"))
     assert (json.loads(noisy.settings)["replicate"], json.loads(usual.settings)["replicate"]) == (True, False)
     one = Space({"a": Binary()})
-    run = method("default").where(True).start(one, 1, 5)
+    run = method("default").version_for(noisy=True).start(one, 1, 5)
     for row in ([0], [1], [0]):
         run.tell(np.array(row), 1.0)
     assert int(run.ask()[0]) in (0, 1)
@@ -361,10 +345,10 @@ def test_a_noisy_problem_is_evaluated_again_and_another_is_not() -> None:
 
 
 def test_combo_gm_is_the_paper_preset_with_the_gamma_prior() -> None:
-    recorded = Settings.from_dict({**NEWER, **METHODS["combo-gm"].settings})
-    assert recorded.priors.beta == "gamma"
-    published = dataclasses.replace(recorded.priors, beta="published")
-    assert unlimited(dataclasses.replace(recorded, priors=published)) == dataclasses.replace(PAPER, initial=1)
+    found = recorded("combo-gm")
+    assert found.priors.beta == "gamma"
+    published = dataclasses.replace(found.priors, beta="published")
+    assert dataclasses.replace(found, priors=published) == dataclasses.replace(PAPER, initial=1)
 
 
 # ---------------------------------------------------------------- annealing
@@ -556,9 +540,9 @@ def test_levels_reach_smac_as_integers_and_the_rest_as_categories() -> None:
 
 def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
     name = "default:patience=0+warp=none+priors.weight_sd=3.0+priors.relevance=normal"
-    found = Settings.from_dict({**NEWER, **method(name).settings})
     priors = dataclasses.replace(DEFAULT.priors, weight_sd=3.0, relevance="normal")
-    assert found == dataclasses.replace(DEFAULT, initial=1, patience=0, warp="none", priors=priors)
+    changed = dataclasses.replace(DEFAULT, initial=1, patience=0, warp="none", priors=priors)
+    assert recorded(name) == unlimited(changed)
     assert method(name).name == name
 
 
@@ -573,6 +557,7 @@ def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
         ("default:patience=-1", "patience"),
         ("default:priors.weight=3", "'weight'"),
         ("default:warp=sideways", "'sideways'"),
+        ("default:design=spread", "'design'"),
     ],
 )
 def test_a_wrong_variant_is_refused_by_name(name: str, named: str) -> None:
@@ -580,34 +565,7 @@ def test_a_wrong_variant_is_refused_by_name(name: str, named: str) -> None:
         method(name)
 
 
-def test_a_variant_may_start_from_fewer_points_or_from_others() -> None:
-    given = BINARY.random_rows(np.random.default_rng(0), 20)
-    assert method("default:patience=0").design is None
-    fewer, apart = method("default:initial=5"), method("default:initial=12+design=spread")
-    assert fewer.design is not None
-    assert apart.design is not None
-    np.testing.assert_array_equal(fewer.design(BINARY, given, 1), given[:5])
-    assert (fewer.settings["initial"], apart.settings["initial"], apart.settings["design"]) == (5, 12, "spread")
-    with pytest.raises(SettingsError, match="expected at most the problem's 3 initial points, got 5"):
-        fewer.design(BINARY, given[:3], 1)
-    as_many = method("default:design=spread").design
-    assert as_many is not None
-    assert as_many(BINARY, given, 1).shape == given.shape
-    rows = apart.design(BINARY, given, 1)
-    assert rows.shape == (12, BITS)
-    assert not np.array_equal(rows, apart.design(BINARY, given, 2))
-
-
-def test_points_that_are_spread_out_are_farther_apart_than_random_ones() -> None:
-    def nearest(rows: Ints) -> float:
-        return min(float(designs.distances(MIXED, rows[:i], rows[i]).min()) for i in range(1, len(rows)))
-
-    spread = [nearest(designs.spread(MIXED, 10, seed)) for seed in range(10)]
-    random = [nearest(MIXED.random_rows(np.random.default_rng(seed), 10)) for seed in range(10)]
-    assert min(spread) > max(random)
-
-
-def test_distances_count_levels_by_their_share_of_the_range_and_categories_whole() -> None:
-    space = Space({"kind": Categorical(["a", "b", "c"]), "count": Integer(1, 5)})
-    rows = np.array([[0, 0], [2, 0], [0, 4], [1, 1]])
-    np.testing.assert_allclose(designs.distances(space, rows, np.array([0, 0])), [0.0, 1.0, 1.0, 1.25])
+def test_a_variant_may_start_from_fewer_points() -> None:
+    assert method("default:patience=0").initial is None
+    fewer = method("default:initial=5")
+    assert (fewer.initial, fewer.settings["initial"], recorded(fewer.name).initial) == (5, 5, 5)

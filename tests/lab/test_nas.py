@@ -12,21 +12,36 @@ import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from carbo.errors import CarboError, DataError, SettingsError
-from carbo.numerics.types import Ints
-from lab.nas import cifar10, digits, objective, training
-from lab.nas.cache import Cache
-from lab.nas.cell import BITS, CONV3, CONV5, IDENTITY, NODES, POOL3, Architecture, bits_of, decoded, is_valid, reduced
-from lab.nas.objective import DATA, INVALID, Objective
-from lab.nas.shape import FULL, Images, operations, ratio
-from lab.nas.training import Split, is_over, normalised, shuffled
+from examples.nas import cifar10, digits, objective, training
+from examples.nas.cache import Cache
+from examples.nas.cell import (
+    BITS,
+    CONV3,
+    CONV5,
+    IDENTITY,
+    NAMES,
+    NODES,
+    POOL3,
+    Architecture,
+    Ints,
+    bits_of,
+    decoded,
+    is_valid,
+    reduced,
+)
+from examples.nas.objective import DATA, INVALID, CellValue, Objective
+from examples.nas.search import described, row_of, search, space
+from examples.nas.shape import FULL, Images, operations, ratio
+from examples.nas.training import Split, is_over, normalised, shuffled
 from lab.problems import problem
-from lab.problems.nas import NAMES, STARTS
+from lab.problems.nas import STARTS
 
 GOLDEN: list[str] = json.loads((Path(__file__).parents[1] / "golden_nas.json").read_text())["initial_architectures"]
 DIGITS, CIFAR10 = Images(1, 8, 10), Images(3, 32, 10)
@@ -35,7 +50,7 @@ EDGES = list(itertools.combinations(range(NODES), 2))
 CODES = {IDENTITY: (0, 0), POOL3: (0, 1), CONV3: (1, 0), CONV5: (1, 1)}
 
 
-def row_of(kinds: list[str], edges: set[tuple[int, int]]) -> Ints:
+def row_of_cell(kinds: list[str], edges: set[tuple[int, int]]) -> Ints:
     """The row of a cell: kinds of H1..H5, connections between nodes 0 (IN) to 6 (OUT)."""
     types = [bit for kind in kinds for bit in CODES[kind]]
     return np.array(types + [int(edge in edges) for edge in EDGES], dtype=np.intp)
@@ -73,7 +88,7 @@ def test_the_papers_example_reads_as_its_table() -> None:
 
 
 def test_bits_have_the_names_of_what_they_switch() -> None:
-    row = row_of([CONV3, POOL3, IDENTITY, CONV5, IDENTITY], {(0, 3), (2, 6), (5, 6)})
+    row = row_of_cell([CONV3, POOL3, IDENTITY, CONV5, IDENTITY], {(0, 3), (2, 6), (5, 6)})
     on = {name for name, bit in zip(NAMES, row.tolist(), strict=True) if bit}
     assert on == {"H1 conv", "H2 large", "H4 conv", "H4 large", "IN-H3", "H2-OUT", "H5-OUT"}
 
@@ -118,19 +133,21 @@ def test_nodes_on_no_way_make_no_difference() -> None:
 def test_an_identity_passes_sums_on() -> None:
     """IN - H1 - OUT and IN - H2 - OUT with H1 and H2 identities add IN twice, as H1 alone with IN - OUT does."""
     conv = [IDENTITY, IDENTITY, CONV3, IDENTITY, IDENTITY]
-    twice = row_of(conv, {(0, 1), (0, 2), (1, 3), (2, 3), (3, 6)})
-    also_twice = row_of(conv, {(0, 1), (1, 3), (0, 3), (3, 6)})
-    once = row_of(conv, {(0, 1), (1, 3), (3, 6)})
+    twice = row_of_cell(conv, {(0, 1), (0, 2), (1, 3), (2, 3), (3, 6)})
+    also_twice = row_of_cell(conv, {(0, 1), (1, 3), (0, 3), (3, 6)})
+    once = row_of_cell(conv, {(0, 1), (1, 3), (3, 6)})
     assert reduced(twice) == reduced(also_twice) == Architecture((CONV3,), ((2,), (0, 1)))
     assert reduced(once) == Architecture((CONV3,), ((1,), (0, 1)))
 
 
 def test_the_names_of_nodes_make_no_difference() -> None:
     """Two nodes side by side change places: other bits, the same network."""
-    one = row_of([CONV3, CONV5, IDENTITY, IDENTITY, IDENTITY], {(0, 1), (0, 2), (1, 6), (2, 6), (0, 6)})
-    other = row_of([IDENTITY, CONV5, IDENTITY, CONV3, IDENTITY], {(0, 2), (0, 4), (2, 6), (4, 6), (0, 6)})
+    one = row_of_cell([CONV3, CONV5, IDENTITY, IDENTITY, IDENTITY], {(0, 1), (0, 2), (1, 6), (2, 6), (0, 6)})
+    other = row_of_cell([IDENTITY, CONV5, IDENTITY, CONV3, IDENTITY], {(0, 2), (0, 4), (2, 6), (4, 6), (0, 6)})
     assert reduced(one) == reduced(other)
-    assert reduced(one) != reduced(row_of([CONV3, CONV3] + [IDENTITY] * 3, {(0, 1), (0, 2), (1, 6), (2, 6), (0, 6)}))
+    assert reduced(one) != reduced(
+        row_of_cell([CONV3, CONV3] + [IDENTITY] * 3, {(0, 1), (0, 2), (1, 6), (2, 6), (0, 6)})
+    )
 
 
 def signature(row: Ints) -> tuple[float, ...]:
@@ -257,9 +274,9 @@ class Fake:
     def __init__(self, split: Split) -> None:
         pass
 
-    def best(self, architecture: Architecture) -> list[float]:
+    def best(self, architecture: Architecture, seeds: tuple[int, ...], epochs: int) -> list[float]:
         self.trained.append(architecture.key)
-        return [0.5 + 0.05 * len(architecture.kinds) + 0.01 * seed for seed in range(4)]
+        return [0.5 + 0.05 * len(architecture.kinds) + 0.01 * seed for seed in seeds]
 
 
 def tiny_split() -> Split:
@@ -272,12 +289,12 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> type[Fake]:
     monkeypatch.setattr(Fake, "trained", [])
     monkeypatch.setattr(objective, "Trainer", Fake)
     monkeypatch.setitem(DATA, "digits", (DIGITS, lambda _folder: tiny_split()))
-    objective._laboratory.cache_clear()
+    objective._cell_value.cache_clear()
     return Fake
 
 
 def test_the_value_is_error_plus_a_price_on_operations(untrained: type[Fake]) -> None:
-    row = row_of([CONV3, *[IDENTITY] * 4], {(0, 1), (1, 6)})
+    row = row_of_cell([CONV3, *[IDENTITY] * 4], {(0, 1), (1, 6)})
     found = reduced(row)
     assert found is not None
     assert Objective("digits")(row) == pytest.approx(1 - 0.565 + 0.02 * ratio(found, DIGITS), abs=1e-12)
@@ -289,8 +306,8 @@ def test_an_invalid_cell_has_ten_percent_accuracy_and_all_operations_and_trains_
 
 
 def test_rows_that_make_the_same_network_share_one_training(untrained: type[Fake]) -> None:
-    one = row_of([CONV3, CONV5, POOL3, POOL3, POOL3], {(0, 1), (0, 2), (1, 6), (2, 6)})
-    other = row_of([CONV5, IDENTITY, CONV3, CONV3, CONV3], {(0, 1), (0, 3), (1, 6), (3, 6), (4, 5)})
+    one = row_of_cell([CONV3, CONV5, POOL3, POOL3, POOL3], {(0, 1), (0, 2), (1, 6), (2, 6)})
+    other = row_of_cell([CONV5, IDENTITY, CONV3, CONV3, CONV3], {(0, 1), (0, 3), (1, 6), (3, 6), (4, 5)})
     value = Objective("digits")
     assert value(one) == value(other) == value(one)
     assert len(untrained.trained) == 1
@@ -299,10 +316,49 @@ def test_rows_that_make_the_same_network_share_one_training(untrained: type[Fake
 def test_what_one_process_trained_the_next_one_knows(untrained: type[Fake], tmp_path: Path) -> None:
     row = np.ones(BITS, dtype=np.intp)
     first = Objective("digits", trained=str(tmp_path))(row)
-    objective._laboratory.cache_clear()  # as a new process would begin
+    objective._cell_value.cache_clear()  # as a new process would begin
     assert Objective("digits", trained=str(tmp_path))(row) == first
     assert untrained.trained == [FULL.key]
     assert str(tmp_path) not in (tmp_path / "digits.jsonl").read_text()
+
+
+def test_another_training_of_the_same_images_does_not_share_accuracies(untrained: type[Fake], tmp_path: Path) -> None:
+    row, file = np.ones(BITS, dtype=np.intp), tmp_path / "x.jsonl"
+    for seeds, epochs in (((0, 1), 20), ((0, 1), 3), ((0,), 3), ((0, 1), 20)):
+        CellValue(tiny_split(), seeds, epochs, file)(row)
+    assert untrained.trained == [FULL.key] * 3
+
+
+# ---------------------------------------------------------------- the search
+
+
+def made_up(row: Ints) -> float:
+    """A value without training: the number of bits that are set."""
+    return float(row.sum())
+
+
+def test_the_search_says_every_evaluation_and_proposes_valid_cells_only() -> None:
+    said: list[str] = []
+    result = search(made_up, budget=8, seed=1, say=said.append)
+    assert [line.split(":")[0].strip() for line in said] == [f"{n} of 8" for n in range(1, 9)]
+    assert f"best {result.fun:.4f}" in said[-1]
+    assert all(is_valid(row_of(params)) for params in result.x_iters)
+    assert result.fun == min(result.func_vals) == row_of(result.x).sum()
+
+
+def test_the_space_is_of_the_valid_cells() -> None:
+    rows = random_rows(300)
+    np.testing.assert_array_equal(space().feasible(rows), [is_valid(row) for row in rows])
+
+
+def test_the_best_cell_is_described_by_its_nodes_operations_and_bits() -> None:
+    row = row_of_cell([CONV3, *[IDENTITY] * 4], {(0, 1), (1, 6)})
+    result = SimpleNamespace(x=dict(zip(NAMES, map(bool, row), strict=True)), fun=0.25, nfev=7)
+    said, found = described(result, DIGITS).splitlines(), reduced(row)
+    assert found is not None
+    assert said[0] == "best value of 7 evaluations: 0.2500"
+    assert said[1] == f"its nodes: conv3; {ratio(found, DIGITS):.0%} of the operations of the full cell"
+    np.testing.assert_array_equal(bits_of(said[2].removeprefix("its bits: ")), row)
 
 
 def test_without_a_folder_to_keep_them_accuracies_stay_in_memory(untrained: type[Fake], tmp_path: Path) -> None:

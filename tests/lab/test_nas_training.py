@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lab.nas.cell import BITS, Architecture, decoded, reduced
-from lab.nas.shape import FULL, KERNEL, Images, operations
+from examples.nas.cell import BITS, Architecture, decoded, reduced
+from examples.nas.shape import FULL, KERNEL, Images, operations
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed: pip install 'carbo[nas]'")
 nn: Any = torch.nn
 
-from lab.nas import network, training  # noqa: E402
+from examples.nas import network, training  # noqa: E402
+from examples.nas.__main__ import main  # noqa: E402
 
 DIGITS, CIFAR10 = Images(1, 8, 10), Images(3, 32, 10)
 CPU = torch.device("cpu")
@@ -237,8 +239,8 @@ def striped(learnable: bool = True) -> training.Split:
 def test_training_learns_what_can_be_learnt_and_nothing_else() -> None:
     """By chance a share of 1/4 is right, with a standard deviation of 0.043 on 100 images: 0.6 is eight of them."""
     one = Architecture(("conv3",), ((1,), (0, 1)))
-    assert training.Trainer(striped()).accuracy(one, seeds=(0, 1), epochs=8) > 0.9
-    assert training.Trainer(striped(learnable=False)).accuracy(one, seeds=(0, 1), epochs=8) < 0.6
+    assert np.mean(training.Trainer(striped()).best(one, seeds=(0, 1), epochs=8)) > 0.9
+    assert np.mean(training.Trainer(striped(learnable=False)).best(one, seeds=(0, 1), epochs=8)) < 0.6
 
 
 def test_the_same_architecture_has_the_same_accuracy_however_often_and_on_however_many_threads() -> None:
@@ -269,3 +271,14 @@ def test_training_ends_when_every_seed_has_stopped(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(training.Trainer, "_validated", lambda *_: next(accuracies))
     assert training.Trainer(striped()).best(MIXED, seeds=(0, 1), epochs=20) == [0.9, 0.5]
     assert next(accuracies) == [1.0, 0.2]  # the third epoch was the last
+
+
+def test_the_command_searches_digits_and_says_the_best_cell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed: pip install 'carbo[nas]'")
+    command = ["--budget", "3", "--seeds", "1", "--epochs", "1", "--trained", str(tmp_path / "x.jsonl")]
+    assert main(command) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0].split(":")[0] for line in first[:3]] == [f"   {n} of 3" for n in (1, 2, 3)]
+    assert [line.split(":")[0] for line in first[3:6]] == ["best value of 3 evaluations", "its nodes", "its bits"]
+    assert main(command) == 0  # from the file, without training
+    assert capsys.readouterr().out.splitlines()[3:] == first[3:]

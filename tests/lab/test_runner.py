@@ -25,11 +25,11 @@ import pytest
 
 from carbo.errors import DataError, SettingsError
 from lab import cli
-from lab.methods import METHODS, Method
+from lab.methods import METHODS, Method, method
 from lab.problems import problem
 from lab.runs import cluster, machine, runner
 from lab.runs.events import Advanced, Elsewhere, Event, Failed, Finished, Note, Started, Tick
-from lab.runs.grid import PAPER, PROBLEM_GROUPS, Task, Wanted, grid, names, plain, run_numbers
+from lab.runs.grid import PAPER, PROBLEM_GROUPS, Task, Wanted, compared, grid, names, run_numbers
 from lab.runs.listing import spans
 from lab.runs.progress import Board, duration
 from lab.runs.record import Record, canonical, read
@@ -473,8 +473,21 @@ def test_a_method_whose_settings_are_not_those_of_the_task_is_refused() -> None:
         runner.run_one(Task("ising-0", None, "annealing", '{"other":1}', 1, 24), lambda *_: None)
 
 
+def test_a_method_starts_from_its_number_of_the_initial_points() -> None:
+    task = Task("ising-0", None, "default:initial=5", compared(method("default:initial=5")), 1, 6)
+    record = runner.run_one(task, lambda *_: None)
+    assert (record.initial, len(record.seconds)) == (5, 1)
+    np.testing.assert_array_equal(record.rows[:5], problem("ising-0", 1).design(1)[:5])
+
+
+def test_a_method_cannot_start_from_more_points_than_there_are() -> None:
+    task = Task("ising-0", None, "default:initial=30", compared(method("default:initial=30")), 1, 40)
+    with pytest.raises(SettingsError, match="expected at most the 20 initial points of ising-0, got 30"):
+        runner.run_one(task, lambda *_: None)
+
+
 def test_a_value_that_is_not_finite_is_no_record() -> None:
-    task = Task("ising-0", None, "random", canonical(plain(METHODS["random"])), 1, 24)
+    task = Task("ising-0", None, "random", compared(METHODS["random"]), 1, 24)
     broken = dataclasses.replace(task.build(), objective=lambda row: float("nan"))
     with pytest.raises(DataError, match="finite"):
         runner.perform(task, broken, lambda *_: None)

@@ -228,7 +228,7 @@ def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_na
 
 
 def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None:
-    usual, noisy = METHODS["default"].settings, METHODS["default"].where(True).settings
+    usual, noisy = METHODS["default"].settings, METHODS["default"].version_for(noisy=True).settings
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     pest = partial(record, "pest-control", "default", instance={"variant": "noisy"})
     records = [

@@ -1,18 +1,19 @@
-"""scikit-learn's handwritten digits, 8x8: a data set that every machine has, for a search of minutes.
+"""scikit-learn's handwritten digits, 8x8: images that need no download, for a search of minutes.
 
-With 500 images to learn from the best cells still err on one or two of a hundred; with twice as many one small
-convolution would do, and there would be little to search for.
+Trained on 500 images, the best cells still err on one or two of a hundred. With twice as many images one small
+convolution is as good, and there is little to search for.
 """
 
 from __future__ import annotations
 
 from carbo.errors import SettingsError
-from lab.nas.shape import Images
-from lab.nas.training import Split, normalised, shuffled
+
+from .shape import Images
+from .training import Split, normalised, shuffled
 
 IMAGES = Images(1, 8, 10)
 TRAINING, VALIDATION = 500, 500
-"""The first and the last of the 1,797 shuffled images."""
+"""Numbers of images: the first and the last of the 1,797 shuffled ones."""
 
 
 def digits() -> Split:

@@ -1,10 +1,10 @@
-"""The paper's cell: 31 bits to a graph, and what is left of it when everything that makes no difference is gone.
+"""A cell of a convolutional network: 31 bits to a graph, and the graph to what it computes.
 
 A row is ten bits for the hidden nodes H1..H5, two each (convolution?, large?), then 21 bits for the connections from
 each of IN, H1..H5 to every later node up to OUT, row by row. IN and OUT are identities; the inputs of a node are added.
 
-Different rows may make the same network: a node that is not on a way from IN to OUT does nothing, an identity only
-passes sums on, and the names of nodes do not count. `reduced` gives all of these one and the same `Architecture`.
+Different rows may make the same network. A node that is on no path from IN to OUT does nothing. An identity only passes
+its sum on. The order of the nodes does not matter. `reduced` gives such rows one and the same `Architecture`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carbo.errors import DataError
-from carbo.numerics.types import Ints
+
+Ints = NDArray[np.intp]
 
 HIDDEN = 5
 NODES = HIDDEN + 2
@@ -26,38 +28,48 @@ BITS = TYPE_BITS + EDGE_BITS
 IDENTITY, POOL3, CONV3, CONV5 = "identity", "pool3", "conv3", "conv5"
 KINDS = {(0, 0): IDENTITY, (0, 1): POOL3, (1, 0): CONV3, (1, 1): CONV5}
 """(convolution?, large?) -> what a node computes."""
+NAMES = tuple(
+    [f"H{i} {what}" for i in range(1, HIDDEN + 1) for what in ("conv", "large")]
+    + [
+        f"{start}-{end}"
+        for n, start in enumerate(("IN", "H1", "H2", "H3", "H4", "H5"))
+        for end in ("H1", "H2", "H3", "H4", "H5", "OUT")[n:]
+    ]
+)
+"""A name for each of the 31 bits."""
+assert len(NAMES) == BITS
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as drawn: nothing is left out."""
+    """The graph as the bits say it, useless nodes included."""
 
     kinds: tuple[str, ...]
-    """(5,) of H1..H5."""
+    """(5,) what H1 to H5 compute."""
     edges: tuple[tuple[int, ...], ...]
     """(7, 7) 1 where the row's node is an input of the column's."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What a cell computes: nodes that are not identities, each on a way from IN to OUT.
+    """What a cell computes: its nodes that are no identities and lie on a path from IN to OUT.
 
-    Two cells do the same operations on the same sums, whatever their nodes are called, just when these are equal.
+    Two cells have equal architectures exactly when they do the same operations on the same sums.
     """
 
     kinds: tuple[str, ...]
-    """Of each node, in an order in which inputs come first."""
+    """What each node computes; the inputs of a node come before it."""
     inputs: tuple[tuple[int, ...], ...]
     """For each node, and last for OUT: how often IN and each node before it is added to its input."""
 
     @property
     def key(self) -> str:
-        """All of it as text, such as conv5,pool3;1;0,1;1,0,1."""
+        """The architecture as text, such as conv5,pool3;1;0,1;1,0,1."""
         return ";".join([",".join(self.kinds), *(",".join(map(str, counts)) for counts in self.inputs)])
 
 
 def decoded(row: Ints) -> Cell:
-    """The cell of a row (31,) of 0 and 1. DataError when it is none."""
+    """The cell of a row (31,) of 0 and 1. DataError for any other row."""
     bits = np.asarray(row)
     if bits.shape != (BITS,) or not np.isin(bits, (0, 1)).all():
         raise DataError(f"cell: expected {BITS} bits of 0 and 1, got {bits.tolist()}")
@@ -68,19 +80,19 @@ def decoded(row: Ints) -> Cell:
 
 
 def bits_of(text: str) -> Ints:
-    """The row of 31 characters 0 and 1. DataError when they are others."""
+    """The row of a text of 31 characters 0 and 1. DataError for any other text."""
     if len(text) != BITS or set(text) - {"0", "1"}:
         raise DataError(f"cell: expected {BITS} characters 0 and 1, got {text!r}")
     return np.array([int(character) for character in text], dtype=np.intp)
 
 
 def is_valid(row: Ints) -> bool:
-    """Whether there is a way from IN to OUT."""
+    """Whether a path leads from IN to OUT."""
     return bool(_useful(decoded(row).edges)[0])
 
 
 def reduced(row: Ints) -> Architecture | None:
-    """What the cell of a row computes; None when no way leads from IN to OUT. DataError when it is no row."""
+    """What the cell of a row computes; None when no path leads from IN to OUT. DataError for any other row."""
     return _reduced(tuple(np.asarray(row).tolist()))
 
 
@@ -98,7 +110,7 @@ def _reduced(bits: tuple[int, ...]) -> Architecture | None:
 
 
 def _useful(edges: tuple[tuple[int, ...], ...]) -> list[bool]:
-    """(7,) whether each node is on a way from IN to OUT."""
+    """(7,) whether each node is on a path from IN to OUT."""
     from_in, to_out = [node == 0 for node in range(NODES)], [node == NODES - 1 for node in range(NODES)]
     for i, j in itertools.combinations(range(NODES), 2):  # i ascends, so that what leads to i is known
         from_in[j] |= from_in[i] and edges[i][j] == 1
@@ -108,7 +120,7 @@ def _useful(edges: tuple[tuple[int, ...], ...]) -> list[bool]:
 
 
 def _counts(edges: tuple[tuple[int, ...], ...], useful: list[bool], kinds: tuple[str, ...]) -> list[list[int]]:
-    """(7, 7) how often the row's node is added to the column's input, directly or by ways through identities."""
+    """(7, 7) how often the row's node is added to the column's input, directly or through identities."""
     counts = [[0] * NODES for _ in range(NODES)]
     for j in range(NODES):
         for i in (i for i in range(j) if useful[i] and useful[j] and edges[i][j]):

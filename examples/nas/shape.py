@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lab.nas.cell import CONV3, CONV5, HIDDEN, POOL3, Architecture
+from .cell import CONV3, CONV5, HIDDEN, POOL3, Architecture
 
 CHANNELS = (16, 32, 64)
 KERNEL = {POOL3: 3, CONV3: 3, CONV5: 5}

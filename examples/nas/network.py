@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from lab.nas.cell import POOL3, Architecture
-from lab.nas.shape import CHANNELS, KERNEL, Images
+from .cell import POOL3, Architecture
+from .shape import CHANNELS, KERNEL, Images
 
 Tensor = Any
 """torch.Tensor; torch is not imported before it is needed."""

@@ -1,7 +1,7 @@
-"""Training as the paper describes it: Adam, batches of 100, 20 epochs, the mean over 4 seeds of the best accuracy.
+"""Training of a network: Adam, batches of 100, 20 epochs, the best validation accuracy of each of 4 seeds.
 
-On a processor everything runs on one thread, so that the same architecture has the same accuracy in any process; on
-another processor or another torch the last bits, and with them the accuracy, may differ.
+A processor (CPU) computes on one thread, so that an architecture has the same accuracy in every process. Another kind
+of processor or another version of torch may round differently, and the accuracy may then differ by a few images.
 
 Notation
     G       number of seeds
@@ -19,22 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbo.errors import SettingsError
-from lab.nas.cell import Architecture
-from lab.nas.network import Stacked, Tensor
-from lab.nas.shape import Images
+
+from .cell import Architecture
+from .network import Stacked, Tensor
+from .shape import Images
 
 SEEDS = (0, 1, 2, 3)
 EPOCHS, BATCH = 20, 100
 AT_ONCE = 250
-"""Validation images in a pass; how many makes no difference to what comes out."""
+"""Validation images in one pass; the number does not change the result."""
 WEIGHT_DECAY = 5e-5
 PATIENCE = 10
-"""A seed stops when its accuracy is below that of so many epochs ago."""
+"""A seed stops when its accuracy is below its accuracy so many epochs before."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Labelled images of two kinds: pixels (n, channels, side, side) float32, labels (n,) whole numbers from 0."""
+    """Images to train on and to validate with: pixels (n, channels, side, side) float32, labels (n,) from 0 on."""
 
     images: Images
     pixels: NDArray[np.float32]
@@ -42,16 +43,16 @@ class Split:
     validation_pixels: NDArray[np.float32]
     validation_labels: NDArray[np.int64]
 
-    def digest(self) -> str:
-        """Of the images and of how they are trained on: equal ones give equal accuracies, but for rounding."""
-        total = hashlib.sha256(repr((*self.images, SEEDS, EPOCHS, BATCH, WEIGHT_DECAY, PATIENCE)).encode())
+    def digest(self, seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS) -> str:
+        """A digest of the images and of the training: equal digests mean equal accuracies, but for rounding."""
+        total = hashlib.sha256(repr((*self.images, seeds, epochs, BATCH, WEIGHT_DECAY, PATIENCE)).encode())
         for part in (self.pixels, self.labels, self.validation_pixels, self.validation_labels):
             total.update(np.ascontiguousarray(part).tobytes())
         return total.hexdigest()[:16]
 
 
 class _Tensors(NamedTuple):
-    """A split where it is computed with; pixels (n, side, side, channels)."""
+    """The images of a split on the device that computes; pixels (n, side, side, channels)."""
 
     pixels: Tensor
     labels: Tensor
@@ -61,7 +62,7 @@ class _Tensors(NamedTuple):
 
 
 class Trainer:
-    """Trains architectures on one split; its tensors are prepared once. SettingsError when torch is not installed."""
+    """Trains networks on one split. SettingsError when torch is not installed."""
 
     def __init__(self, split: Split) -> None:
         try:
@@ -81,12 +82,8 @@ class Trainer:
             others.to(self._device),
         )
 
-    def accuracy(self, architecture: Architecture, seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS) -> float:
-        """Mean over the seeds of the best validation accuracy of an epoch."""
-        return float(np.mean(self.best(architecture, seeds, epochs)))
-
     def best(self, architecture: Architecture, seeds: tuple[int, ...] = SEEDS, epochs: int = EPOCHS) -> list[float]:
-        """(G,) the best validation accuracy of each seed."""
+        """(G,) the best validation accuracy of each seed over the epochs."""
         with _one_thread():
             return self._best(architecture, seeds, epochs)
 
@@ -108,7 +105,7 @@ class Trainer:
         return [max(accuracies) for accuracies in history]
 
     def _epoch(self, network: Stacked, adam: Any) -> None:
-        """Every image once, for each copy in an order of its own."""
+        """Train on every image once; each copy has its own order of the images."""
         import torch
         import torch.nn.functional as F
 
@@ -117,19 +114,19 @@ class Trainer:
         for batch in torch.split(order.to(self._device), BATCH, dim=1):
             scores = network(self._together(batch), training=True)
             labels = self._data.labels[batch]
-            # the sum over copies of each one's mean: no copy's gradient knows of the others
+            # the sum over copies of each copy's mean: the gradient of a copy does not depend on the others
             loss: Tensor = F.cross_entropy(scores.reshape(labels.numel(), -1), labels.reshape(-1), reduction="sum")
             adam.zero_grad(set_to_none=True)
             (loss / batch.shape[1]).backward()
             adam.step()
 
     def _together(self, batch: Tensor) -> Tensor:
-        """Images (G, B) by number as (B, G * channels, side, side)."""
+        """The images with these numbers (G, B), as (B, G * channels, side, side)."""
         chosen = self._data.pixels[batch].permute(1, 2, 3, 0, 4)  # (B, side, side, G, channels)
         return chosen.reshape(*chosen.shape[:3], -1).permute(0, 3, 1, 2)
 
     def _validated(self, network: Stacked) -> list[float]:
-        """(G,) share of the validation images that each copy names right."""
+        """(G,) the share of the validation images that each copy classifies correctly."""
         import torch
 
         copies = len(network.generators)
@@ -146,14 +143,14 @@ class Trainer:
 
 
 def shuffled(count: int) -> NDArray[np.intp]:
-    """(count,) numbers from 0 in the paper's order."""
+    """(count,) the numbers from 0 on, shuffled as in the paper."""
     order = np.arange(count)
     np.random.RandomState(0).shuffle(order)
     return order
 
 
 def normalised(train: NDArray[Any], validate: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both (n, channels, side, side) less the mean, over the standard deviation, of each channel of the first."""
+    """Pixels (n, channels, side, side) minus mean over standard deviation of each channel of the first."""
     mean = np.mean(train, axis=(0, 2, 3), keepdims=True, dtype=np.float64).astype(train.dtype)
     spread = np.std(train, axis=(0, 2, 3), keepdims=True, dtype=np.float64).astype(train.dtype)
     first, second = (((each - mean) / spread).astype(np.float32) for each in (train, validate))
@@ -161,13 +158,13 @@ def normalised(train: NDArray[Any], validate: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def is_over(accuracies: list[float]) -> bool:
-    """Whether the last accuracy is worse than that of PATIENCE epochs before it."""
+    """Whether the last accuracy is below the accuracy PATIENCE epochs before it."""
     return len(accuracies) > PATIENCE and accuracies[-1] < accuracies[-1 - PATIENCE]
 
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """Within: torch computes on one thread, whose sums do not depend on how many there are."""
+    """Within: torch computes on one thread, so that sums do not depend on the number of threads."""
     import torch
 
     before = torch.get_num_threads()

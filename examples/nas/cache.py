@@ -1,18 +1,18 @@
-"""What was trained already, as lines of JSON: one architecture each, shared by any number of processes.
+"""Accuracies of trained networks in a file, one line of JSON for each; any number of processes may share the file.
 
-The file can be copied to another machine; it knows architectures and accuracies, and the digest of the training they
-come from. Lines of another training are left alone.
+A line has an architecture, its accuracies, and a digest of the training that they come from. Lines of another training
+are ignored. The file can be copied to another machine.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from carbo.errors import DataError
-from lab.runs.record import locked
 
 Accuracies = tuple[float, ...]
 """One for each seed."""
@@ -27,20 +27,22 @@ class Cache:
         self._end = self._lines = 0
 
     def get(self, architecture: str) -> Accuracies | None:
-        """Of an architecture by its key; None when nobody has trained it. DataError on a damaged line."""
+        """The accuracies of an architecture, by its key; None when the file has none. DataError on a damaged line."""
         if architecture not in self._known and self._path.exists():
-            with self._path.open("rb") as file, locked(file, exclusive=False):
+            with self._path.open("rb") as file:
+                _lock(file, exclusive=False)
                 self._read_on(file.fileno())
         return self._known.get(architecture)
 
     def add(self, architecture: str, accuracies: Accuracies) -> Accuracies:
-        """Add what was trained, whole and on the disk when this returns.
+        """Add the accuracies of an architecture; they are on the disk when this returns.
 
-        Returns what counts from now on: where another process was faster, what that one found.
+        Returns the accuracies that the file has now: those of another process, if that one was faster.
         """
         entry = {"training": self._training, "architecture": architecture, "accuracies": list(accuracies)}
         content = (json.dumps(entry) + "\n").encode()
-        with self._path.open("ab+", buffering=0) as file, locked(file, exclusive=True):
+        with self._path.open("ab+", buffering=0) as file:
+            _lock(file, exclusive=True)
             descriptor = file.fileno()
             self._read_on(descriptor)
             if architecture not in self._known:
@@ -55,7 +57,7 @@ class Cache:
         return self._known[architecture]
 
     def _read_on(self, descriptor: int) -> None:
-        """Take in the whole lines since the last time. To be called with the lock."""
+        """Read the lines that were appended since the last call. The file must be locked."""
         size = os.fstat(descriptor).st_size
         if size < self._end:
             raise DataError(f"{self._path}: expected a file that only grows, got one that was cut; start again")
@@ -79,6 +81,14 @@ class Cache:
             raise DataError(f"{self._path}:{self._lines}: damaged line: expected training, architecture and "
                             f"accuracies, got {text[:40]!r}; restore it, or delete it to train anew")  # fmt: skip
         return training, architecture, accuracies
+
+
+def _lock(file: IO[Any], exclusive: bool) -> None:
+    """Lock the open file until it is closed; without effect on systems that have no such locks."""
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
 
 
 def _are_shares(values: tuple[Any, ...]) -> bool:

@@ -1,8 +1,8 @@
-"""CIFAR-10 from a user's folder: the binary version, as downloaded or unpacked.
+"""CIFAR-10 from a folder: the binary version, as downloaded or unpacked.
 
-Five files of 10,000 records each: a byte for the class, then 32x32 red, green and blue values. The archive is read in
-memory; nothing is unpacked. The version "for Python" is a pickle, which can run any code when it is loaded, and is
-refused.
+It has five files of 10,000 records each: a byte for the class, then 32x32 red, green and blue values. The archive is
+read in memory and not unpacked on the disk. The version "for Python" is refused: it is a pickle, which can run any code
+when it is loaded.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbo.errors import DataError
-from lab.nas.shape import Images
-from lab.nas.training import Split, normalised, shuffled
+
+from .shape import Images
+from .training import Split, normalised, shuffled
 
 IMAGES = Images(3, 32, 10)
 FILES = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 RECORDS = 10_000
-"""In each of the files."""
+"""Records in each file."""
 BYTES = 1 + IMAGES.channels * IMAGES.side**2
-"""Of a record."""
+"""Bytes of a record."""
 TRAINING, VALIDATION = 30_000, 10_000
-"""The first and the last of the shuffled images."""
+"""Numbers of images: the first and the last of the shuffled ones."""
 ARCHIVE, UNPACKED = "cifar-10-binary.tar.gz", "cifar-10-batches-bin"
 PICKLES = ("cifar-10-python.tar.gz", "cifar-10-batches-py")
 SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 
 
 def cifar10(folder: str | Path | None) -> Split:
-    """The paper's split of the training images. DataError when they are missing or damaged."""
+    """The paper's split of the training images. DataError when files are missing or damaged."""
     place = located(folder)
     parts = _unpacked(place) if place.is_dir() else _archived(place)
     records = np.concatenate([_records(place / name, content) for name, content in parts])
@@ -88,7 +89,7 @@ def _archived(place: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _whole(file: IO[bytes]) -> bytes:
-    """The content, as far as it may go: one byte more is enough to see that a file is too long."""
+    """The content, up to one byte more than a file should have: that is enough to see that it is too long."""
     return file.read(RECORDS * BYTES + 1)
 
 
@@ -106,7 +107,7 @@ def _pixels(records: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _missing(got: str) -> DataError:
-    return DataError(f"cifar10: expected a folder with {ARCHIVE} or {UNPACKED}/ as data=, got {got}; "
+    return DataError(f"cifar10: expected a folder with {ARCHIVE} or {UNPACKED}/, got {got}; "
                      f"download the binary version from {SOURCE}")  # fmt: skip
 
 

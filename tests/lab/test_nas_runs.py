@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from carbo.numerics.types import Ints
+from examples.nas.cell import is_valid, reduced
+from examples.nas.objective import INVALID
 from lab import cli
 from lab import methods as baselines
 from lab.methods import METHODS
-from lab.nas.cell import is_valid, reduced
-from lab.nas.objective import INVALID
 from lab.problems import Problem, problem
 from lab.runs import runner
-from lab.runs.grid import Task, plain
-from lab.runs.record import Record, canonical
+from lab.runs.grid import Task, compared
+from lab.runs.record import Record
 from lab.tables import plots, tables
 from lab.tables.formats import markdown
 from lab.tables.rankings import comparisons
@@ -34,7 +34,7 @@ def made_up(row: Ints) -> float:
 
 
 def searched(method: str, budget: int, run: int = 1, relocated: int | None = None) -> Record:
-    task = Task("nas-digits", relocated, method, canonical(plain(METHODS[method])), run, budget)
+    task = Task("nas-digits", relocated, method, compared(METHODS[method]), run, budget)
     built = task.build()
     objective = made_up if relocated is None else dataclasses.replace(fake(), valid=None).relocated(relocated).objective
     replaced = dataclasses.replace(built, objective=objective, packages=())
@@ -164,7 +164,7 @@ def test_tasks_know_where_accuracies_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_record_names_the_packages_that_trained() -> None:
-    task = Task("nas-digits", None, "random", canonical(plain(METHODS["random"])), 1, 11)
+    task = Task("nas-digits", None, "random", compared(METHODS["random"]), 1, 11)
     done = runner.perform(task, dataclasses.replace(fake(), packages=("pytest",)), lambda *_: None)
     assert "pytest" in done.versions
     assert json.loads(json.dumps(done.instance)) == {"data": "digits", "seeds": 4, "epochs": 20}
