@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carbo.acquisition import policy as suggest
 from carbo.acquisition import search as climbing
-from carbo.acquisition.search import COOLING, Found, metropolis
+from carbo.acquisition.policy import Request, best_starts, maximise
+from carbo.acquisition.search import Domain, Found, Objective
+from carbo.acquisition.starts import spray
 from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
+from carbo.numerics.types import Ints
 from carbo.space.rows import row_keys
 from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared
 from lab.methods.presets import settings_of
@@ -38,9 +40,11 @@ if TYPE_CHECKING:
     from lab.problems import Problem
 
 LOCAL = "local"
-CHANGED = ("search", "leaps", "random_starts", "spray_starts", "spray_distance", "climbers")
+CHANGED = ("leaps", "random_starts", "spray_starts", "climbers")
 """Settings that make another search of the same acquisition."""
 POPULATION, TOURNAMENT = 100, 3
+HOT, COLD = 1.0, 0.01
+"""Temperatures that annealing starts and ends at, in units of the score."""
 AS_HIGH = 1e-3
 
 Stop = Callable[[], float]
@@ -64,20 +68,19 @@ def experiment(searches: Sequence[str]) -> Experiment:
 
 def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
     """Log EI and seconds of every search on a case, the first search's first."""
-    from carbo.surrogate.surrogate import Beliefs, Told
+    from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
     space = problem.space
     n, rows, values = case.told, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
-    beliefs = Beliefs(space, settings)
-    ensemble, view = beliefs.advance(rng, Told(rows[:n], values[:n]))
-    best = view.data.X[int(np.argmin(view.data.y))]
-    question = suggest.Question(space, settings, ensemble, set(row_keys(rows[:n])), best, None)
+    _, posterior = Surrogate(space, settings).advance(rng, Belief(), Observations(rows[:n], values[:n]))
+    data = posterior.view.data
+    request = Request(space, settings, posterior.model, set(row_keys(rows[:n])), data.X[int(np.argmin(data.y))], None)
     lines: list[dict[str, Any]] = []
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
         with limited(n, settings.threads):
-            top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
+            top = SEARCHES.get(name, _own)(np.random.default_rng(0), request, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines
 
@@ -90,17 +93,17 @@ def _settings(name: str) -> Settings:
     return settings_of("default" if name == LOCAL or name in SEARCHES else f"default:{name}")
 
 
-def _own(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
+def _own(rng: np.random.Generator, request: Request, name: str, _: Stop) -> Found:
     """The preset's search, with settings changed."""
-    question = question._replace(settings=_settings(name))
-    return suggest.maximise(rng, question, suggest.pointwise(rng, question))
+    request = request._replace(settings=_settings(name))
+    return maximise(rng, request, request.objective)
 
 
-def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
+def _genetic(rng: np.random.Generator, request: Request, _: str, stop: Stop) -> Found:
     """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
-    space, domain = question.space, question.domain
-    objective = suggest.pointwise(rng, question)
-    near = suggest.spray(rng, space, question.incumbent, POPULATION // 2, question.settings.spray_distance)
+    space, domain = request.space, request.domain
+    objective = request.objective
+    near = spray(rng, space, request.incumbent, POPULATION // 2)
     rows = np.concatenate([near, space.random_rows(rng, POPULATION - len(near))])
     rows = rows[domain.permitted(rows)]
     living = Found(rows, objective.score(rows))
@@ -117,15 +120,35 @@ def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop:
     return living
 
 
-def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
-    """The temperature falls as the engine's own annealing lets it, with the time that is left."""
-    domain, objective = question.domain, suggest.pointwise(rng, question)
-    now = suggest.starts(rng, question, objective)
+def _annealing(rng: np.random.Generator, request: Request, _: str, stop: Stop) -> Found:
+    """Simulated annealing from the preset's starts; the temperature falls with the time that is left."""
+    domain, objective = request.domain, request.objective
+    now = best_starts(rng, request, objective)
     best = climbing.best_of(now, 1)
     while (used := stop()) < 1.0:
-        metropolis(rng, objective, domain, now, COOLING.hot * (COOLING.cold / COOLING.hot) ** used)
+        metropolis(rng, objective, domain, now, HOT * (COLD / HOT) ** used)
         best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
     return best
+
+
+def metropolis(
+    rng: np.random.Generator, objective: Objective, domain: Domain, walkers: Found, temperature: float
+) -> None:
+    """A random neighbour of each walker, taken where it is better, or by chance; the walkers are moved."""
+    rows, movers = random_neighbours(rng, domain, walkers.rows)
+    new, now = objective.score(rows), walkers.scores[movers]
+    gain = np.where(np.isfinite(now), new - np.where(np.isfinite(now), now, 0.0), np.inf)
+    taken = np.log(rng.random(len(movers))) < gain / temperature
+    walkers.rows[movers[taken]], walkers.scores[movers[taken]] = rows[taken], new[taken]
+
+
+def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> tuple[Ints, Ints]:
+    """One permitted neighbour of each row that has any, uniformly; and the indices of those rows."""
+    around, owner = domain.neighbours(rows)
+    keep = domain.permitted(around)
+    around, owner = around[keep], owner[keep]
+    chosen = climbing.leading(owner, rng.random(len(owner)), 1)
+    return around[chosen], owner[chosen]
 
 
 SEARCHES = {"genetic": _genetic, "annealing": _annealing}

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from carbo.numerics.types import Floats, Ints
-    from carbo.optimizer import Optimizer
+    from carbo.settings import Settings
     from carbo.space.space import Space
+    from carbo.surrogate.surrogate import Observations
 
 ELITE, FRESH = 10, 0.1
 """Rows of the trail are copies of one of so many best; but this share of them is random."""
@@ -75,16 +76,19 @@ def measure(point: Point, preset: str, repeats: int) -> dict[str, Any]:
     import numpy as np
 
     from carbo.optimizer import Optimizer
+    from carbo.settings import preset as preset_of
+    from carbo.surrogate.surrogate import Observations
 
     rng = np.random.default_rng(0)
     space = space_of(point)
     rows, values = trail(rng, space, landscape(rng, space), point.observations)
     # without patience and doubt, since rows near the best point are found in no time
-    optimizer = Optimizer(space, seed=1, preset=preset, settings={"threads": 1, "patience": 0, "doubt": 0.0})
+    settings = preset_of(preset).changed({"threads": 1, "patience": 0, "doubt": 0.0})
+    optimizer = Optimizer(space, seed=1, settings=settings)
     before, unit = memory(), cholesky_unit(clock=time.process_time)
     told = _seconds(lambda: optimizer.tell(space.decode_many(rows), values))
     seconds = {"tell": told, "first": _seconds(optimizer.ask)}
-    warm = [_warm(optimizer) for _ in range(repeats)]
+    warm = _warm(space, settings, Observations(rows, values), repeats)
     seconds |= {stage: float(np.median([each[stage] for each in warm])) for stage in ("model", "search", "total")}
     return {
         **point._asdict(),
@@ -101,16 +105,26 @@ def measure(point: Point, preset: str, repeats: int) -> dict[str, Any]:
     }
 
 
-def _warm(optimizer: Optimizer) -> dict[str, float]:
-    """One suggestion, by stage."""
-    for params in optimizer.pending:
-        optimizer.forget(params)
-    begin = time.process_time()
-    asker = optimizer._asker()
-    middle = time.process_time()
-    asker.next(optimizer._excluded())
-    end = time.process_time()
-    return {"model": middle - begin, "search": end - middle, "total": end - begin}
+def _warm(space: Space, settings: Settings, observations: Observations, repeats: int) -> list[dict[str, float]]:
+    """Warm suggestions, by stage."""
+    import numpy as np
+
+    from carbo.acquisition.policy import Request, propose
+    from carbo.space.rows import row_keys
+    from carbo.surrogate.surrogate import Belief, Surrogate
+
+    rng, surrogate, each = np.random.default_rng(1), Surrogate(space, settings), []
+    belief, _ = surrogate.advance(rng, Belief(), observations)  # burns in
+    for _ in range(repeats):
+        begin = time.process_time()
+        belief, posterior = surrogate.advance(rng, belief, observations)
+        middle = time.process_time()
+        data, excluded = posterior.view.data, set(row_keys(observations.X))
+        best = data.X[int(np.argmin(data.y))]
+        propose(rng, Request(space, settings, posterior.model, excluded, best, None))
+        end = time.process_time()
+        each.append({"model": middle - begin, "search": end - middle, "total": end - begin})
+    return each
 
 
 def _seconds(act: Callable[[], Any]) -> float:

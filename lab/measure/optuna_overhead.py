@@ -1,7 +1,7 @@
 """What `CarboSampler` adds to the engine's own time for a suggestion, in a study with 250 finished trials.
 
 The trials are those of `speed` at 60 binary variables. A suggestion's time is that of Optuna's two calls of the
-sampler; the engine's part is that inside `Optimizer.ask`, in the very same suggestion, so that the machine's load falls
+sampler; the engine's part is that inside `Engine.ask`, in the very same suggestion, so that the machine's load falls
 on both. Optuna's own bookkeeping outside the sampler, such as storing the parameters, belongs to neither.
 
     python -m lab.measure.optuna_overhead [suggestions]         prints JSON: median seconds, and the adapter's share
@@ -23,9 +23,9 @@ import numpy as np
 import optuna
 from optuna.distributions import CategoricalDistribution
 
+from carbo.engine import Engine
 from carbo.integrations.optuna.sampler import CarboSampler
 from carbo.numerics.threads import limited
-from carbo.optimizer import Optimizer
 from carbo.settings import PRESETS
 from lab.measure.speed import Point, random_quadratic, trail
 
@@ -95,7 +95,7 @@ def _watched(sampler: Watch, engine: Watch) -> Iterator[None]:
     with ExitStack() as patches:
         for name in ("infer_relative_search_space", "sample_relative"):
             patches.enter_context(mock.patch.object(CarboSampler, name, sampler.wrapped(getattr(CarboSampler, name))))
-        patches.enter_context(mock.patch.object(Optimizer, "ask", engine.wrapped(Optimizer.ask)))
+        patches.enter_context(mock.patch.object(Engine, "ask", engine.wrapped(Engine.ask)))
         yield
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from carbo.settings import Settings
     from carbo.space.space import Space
     from carbo.surrogate.ensemble import Ensemble
-    from carbo.surrogate.surrogate import Beliefs, Told
+    from carbo.surrogate.surrogate import Belief, Observations, Surrogate
     from lab.problems import Problem
 
 MODE = re.compile("@mode([1-9][0-9]*)?$")
@@ -49,9 +49,9 @@ def experiment(models: Sequence[str]) -> Experiment:
     """Of models by their names. Raises SettingsError for one that there is not."""
     for model in models:
         settings, restarts = named(model)
-        if restarts is not None and (settings.kernel != "orders" or settings.product_term):
-            raise SettingsError(f"model {model!r}: expected a preset of kernel orders without product_term before "
-                                f"@mode, got kernel {settings.kernel}; leave @mode away")  # fmt: skip
+        if restarts is not None and settings.kernel != "orders":
+            raise SettingsError(f"model {model!r}: expected a preset of kernel orders before @mode, "
+                                f"got kernel {settings.kernel}; leave @mode away")  # fmt: skip
     return Experiment(tuple(models), measure, version, table, "gain")
 
 
@@ -88,37 +88,43 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
     """What one model foresees of one case."""
     import numpy as np
 
-    from carbo.surrogate.surrogate import Beliefs, Told
+    from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
     n, rows, values = case.told, case.record.rows, case.record.values
     settings, restarts = named(model)
-    beliefs = Beliefs(space, settings)
+    surrogate, belief = Surrogate(space, settings), Belief()
     drawn = _sampled if restarts is None else partial(_at_mode, restarts=restarts)
-    told, rng = Told(rows[:n], values[:n]), np.random.default_rng(case.record.run)
+    told, rng = Observations(rows[:n], values[:n]), np.random.default_rng(case.record.run)
     seconds, ensemble = [], None
     for _ in range(2):
         begin = time.process_time()
-        ensemble, scale = drawn(beliefs, rng, told)
+        belief, ensemble, scale = drawn(surrogate, rng, belief, told)
         seconds.append(time.process_time() - begin)
     assert ensemble is not None
     ahead = slice(n, n + case.ahead)
     return {**judge(ensemble, scale, told.values, rows[ahead], values[ahead]), "seconds": seconds}
 
 
-def _sampled(beliefs: Beliefs, rng: Any, told: Told) -> tuple[Ensemble, Scale]:
-    ensemble, view = beliefs.advance(rng, told)
-    return ensemble, view.scale
+def _sampled(surrogate: Surrogate, rng: Any, belief: Belief, told: Observations) -> tuple[Belief, Ensemble, Scale]:
+    belief, posterior = surrogate.advance(rng, belief, told)
+    return belief, posterior.model, posterior.view.scale
 
 
-def _at_mode(beliefs: Beliefs, rng: Any, told: Told, restarts: int) -> tuple[Ensemble, Scale]:  # noqa: ARG001
+def _at_mode(
+    surrogate: Surrogate,
+    rng: Any,  # noqa: ARG001
+    belief: Belief,
+    told: Observations,
+    restarts: int,
+) -> tuple[Belief, Ensemble, Scale]:
     from carbo.inference import chain
     from carbo.surrogate import ensemble
 
-    view = beliefs.view(told)
-    with limited(len(view.given.learn.y), beliefs.settings.threads):
-        model = beliefs.models.of(view.shape)
+    belief, view = surrogate.view(belief, told)
+    with limited(len(view.given.learn.y), surrogate.settings.threads):
+        model = surrogate.models.of(belief.shape)
         _, hyper = chain.mode(model, view.given.learn, restarts)
-    return ensemble.build(model.kernel, [hyper], view.given.predict), view.scale
+    return belief, ensemble.build(model.kernel, [hyper], view.given.predict), view.scale
 
 
 def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Floats) -> dict[str, float]:

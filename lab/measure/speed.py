@@ -75,38 +75,31 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     """Seconds and units of one warm suggestion, by stage."""
     import numpy as np
 
-    from carbo.acquisition import policy as suggest
+    from carbo.acquisition.policy import Request, propose
     from carbo.inference import chain
-    from carbo.optimizer import Optimizer
+    from carbo.settings import preset as preset_of
+    from carbo.space.rows import row_keys
     from carbo.space.space import Space
     from carbo.space.variables import Categorical
-    from carbo.surrogate import ensemble, subset
+    from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
     rng = np.random.default_rng(0)
     space = Space({f"x{i}": Categorical(range(point.values)) for i in range(point.variables)})
     function = random_quadratic(rng, point.variables, point.values)
     rows = trail(rng, function, point) if rows_kind == "trail" else uniform(rng, point, point.observations)
-    optimizer = Optimizer(space, seed=1, preset=preset)
-    optimizer.tell(space.decode_many(rows), function(rows))
-    optimizer.ask()  # burns in
-    for params in optimizer.pending:
-        optimizer.forget(params)
-    beliefs = optimizer._beliefs
-    view = beliefs.view(optimizer._told)
-    given, incumbent = view.given, view.data.X[int(np.argmin(view.data.y))]
+    settings, rng, told = preset_of(preset), np.random.default_rng(1), Observations(rows, function(rows))
+    surrogate = Surrogate(space, settings)
+    belief, _ = surrogate.advance(rng, Belief(), told)  # burns in
     unit, sampling, search = [], [], []
     for _ in range(repeats):
         unit.append(cholesky_unit())
+        belief, view = surrogate.view(belief, told)
+        model, incumbent = surrogate.models.of(belief.shape), view.data.X[int(np.argmin(view.data.y))]
         begin = time.perf_counter()
-        beliefs.chain, hypers = chain.draw(
-            optimizer._rng, beliefs.chain, beliefs.model, given.learn, optimizer.settings.sampling
-        )
+        drawn, hypers = chain.draw(rng, belief.chain, model, view.given.learn, settings.sampling)
         middle = time.perf_counter()
-        if optimizer.settings.predict_from is not None:
-            hypers = subset.spared(hypers, len(given.predict.y))
-        model = ensemble.build(beliefs.model.kernel, hypers, given.predict)
-        question = suggest.Question(space, optimizer.settings, model, optimizer._excluded(), incumbent, None)
-        suggest.propose(optimizer._rng, question)
+        belief, ensemble = belief._replace(chain=drawn), surrogate.condition(model.kernel, hypers, view.given.predict)
+        propose(rng, Request(space, settings, ensemble, set(row_keys(rows)), incumbent, None))
         sampling.append(middle - begin)
         search.append(time.perf_counter() - middle)
     one = float(np.median(unit))

@@ -21,9 +21,9 @@ SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none",
 
 def start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy:
     """One run; the engine is loaded for it, and not when the methods are listed."""
-    from lab.methods.known_kernel_model import Told
+    from lab.methods.known_kernel_model import KnownKernel
 
-    return Told(settings, space, seed, budget)
+    return KnownKernel(settings, space, seed, budget)
 
 
 def told(changes: str) -> Method:

@@ -1,4 +1,4 @@
-"""A model that need not be learned: pairs of binary variables, all of one variance. See `told`.
+"""A model that need not be learned: pairs of binary variables, all of one variance. See `known_kernel`.
 
 Notation
     P       (n, n) e_2(z) / e_2(1) of the evaluated rows, the second part of the order kernel at equal relevances
@@ -13,14 +13,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from carbo.inference.chain import Chain
-from carbo.inference.data import Hyper
+from carbo.inference.data import Hyper, Model
 from carbo.kernels.base import Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectra_of
 from carbo.settings import Settings
 from carbo.space.space import Space
-from carbo.surrogate import ensemble as ens
-from carbo.surrogate.surrogate import Beliefs, View
+from carbo.surrogate.ensemble import Ensemble, build
+from carbo.surrogate.subset import Given
+from carbo.surrogate.surrogate import Surrogate
 from lab.methods.presets import Carbo
 
 NOISE = 1e-6
@@ -29,29 +30,34 @@ LEAST = 1e-12
 """Signal variance where all values are the same."""
 
 
-class Told(Carbo):
-    """The preset's engine, its beliefs replaced."""
+class KnownKernel(Carbo):
+    """The preset's engine, its surrogate replaced."""
 
     def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:
-        super().__init__(settings, space, seed, budget)
-        self._optimizer._beliefs = Pairs(space, settings)
+        super().__init__(settings, space, seed, budget, Pairs(space, settings))
 
 
-class Pairs(Beliefs):
+class Pairs(Surrogate):
     """Mean and variance at their maximum likelihood; of the orders of interaction the second alone."""
 
     def __init__(self, space: Space, settings: Settings) -> None:
         super().__init__(space, settings)
-        self._kernel = Orders(spectra_of(space.graphs, settings.graph_scale), 2, False)
+        self._pairs = Orders(spectra_of(space.graphs, settings.graph_scale), 2)
 
-    def fit(self, rng: np.random.Generator, view: View) -> tuple[Chain, ens.Ensemble]:  # noqa: ARG002
-        data = view.given.predict
+    def draw(
+        self,
+        rng: np.random.Generator,  # noqa: ARG002
+        chain: Chain | None,  # noqa: ARG002
+        model: Model,  # noqa: ARG002
+        given: Given,
+    ) -> tuple[Chain, Ensemble]:
+        data = given.predict
         X, y = data.X, data.y
         scales = Scales(np.zeros(X.shape[1]), np.zeros(X.shape[1]))
-        P = self._kernel.parts(scales, X)[1] + NOISE * np.eye(len(y))
+        P = self._pairs.parts(scales, X)[1] + NOISE * np.eye(len(y))
         factor = cho_factor(P, lower=True)
         solved = cho_solve(factor, np.stack([np.ones(len(y)), y], axis=1))
         mean = float(solved[:, 1].sum() / solved[:, 0].sum())
         w = max(float((y - mean) @ (solved[:, 1] - mean * solved[:, 0])) / len(y), LEAST)
         hyper = Hyper(mean, math.log(NOISE * w), np.array([-np.inf, math.log(w)]), scales)
-        return Chain(hyper), ens.build(self._kernel, [hyper], data)
+        return Chain(hyper), build(self._pairs, [hyper], data)

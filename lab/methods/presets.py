@@ -6,7 +6,9 @@ import dataclasses
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from carbo.errors import SettingsError
 from carbo.inference.priors import Priors
@@ -15,21 +17,42 @@ from carbo.settings import DEFAULT, PAPER, PRESETS, Settings
 from carbo.space.space import Space
 from lab.methods.base import Method
 
+if TYPE_CHECKING:
+    from carbo.surrogate.surrogate import Surrogate
+
 
 class Carbo:
-    """`carbo.Optimizer` with given settings."""
+    """carbo's engine with given settings; `surrogate`: another one than the settings ask for."""
 
-    def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
-        from carbo.optimizer import Optimizer
+    def __init__(
+        self,
+        settings: Settings,
+        space: Space,
+        seed: int,
+        budget: int,  # noqa: ARG002
+        surrogate: Surrogate | None = None,
+    ) -> None:
+        from carbo.engine import Engine
+        from carbo.surrogate.surrogate import Belief
 
-        self._space = space
-        self._optimizer = Optimizer(space, seed=seed, settings=settings)
+        self._engine, self._rng = Engine(space, settings, surrogate), np.random.default_rng(seed)
+        self._belief, self._repeated = Belief(), False
+        self._rows: list[Ints] = []
+        self._values: list[float] = []
 
     def tell(self, row: Ints, value: float) -> None:
-        self._optimizer.tell(self._space.decode(row), value)
+        self._rows.append(row)
+        self._values.append(value)
 
     def ask(self) -> Ints:
-        return self._space.encode(self._optimizer.ask())
+        from carbo.surrogate.surrogate import Observations
+
+        dim = self._engine.space.dim
+        observations = Observations(np.array(self._rows, dtype=np.intp).reshape(-1, dim), np.array(self._values))
+        nothing = np.empty((0, dim), dtype=np.intp)
+        answer = self._engine.ask(self._rng, self._belief, observations, nothing, repeated=self._repeated)
+        self._belief, self._repeated = answer.belief, answer.repeated
+        return answer.rows[0]
 
 
 def _method(name: str, title: str, settings: Settings) -> Method:

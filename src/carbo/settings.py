@@ -139,8 +139,10 @@ class Settings:
         named = {**SINCE, **dotted(values)}
         for name in GONE.keys() & named.keys():
             if not implied(name, named):
-                raise SettingsError(f"setting {name!r}: expected {_left(name, named)!r}, the only value left since the "
-                                    f"setting is gone, got {named[name]!r}; the version that saved it can go on")  # fmt: skip
+                raise SettingsError(
+                    f"setting {name!r}: expected {_left(name, named)!r}, the only value left since the "
+                    f"setting is gone, got {named[name]!r}; go on with the version that saved it"
+                )
         named = {name: value for name, value in named.items() if name not in GONE}
         missing = sorted(dotted(DEFAULT.to_dict()).keys() - named.keys())
         if missing:

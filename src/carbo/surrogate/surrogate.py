@@ -125,7 +125,13 @@ class Surrogate:
         return belief._replace(failure_chain=chain), posterior._replace(failures=failures)
 
     def fit(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
-        """The objective's model after one more draw, its shape selected again where that is due."""
+        """The objective's model after one more draw."""
+        belief, view = self.view(belief, observations)
+        chain, model = self.draw(rng, belief.chain, self.models.of(belief.shape), view.given)
+        return belief._replace(chain=chain), Posterior(model, view)
+
+    def view(self, belief: Belief, observations: Observations) -> tuple[Belief, View]:
+        """What the objective's model is to see, its shape selected again where that is due; no draw is made."""
         X, values = observations.X[observations.succeeded], observations.values[observations.succeeded]
         share, shape, chain = self._shares(X, values), belief.shape, belief.chain
         if not self.models.alone:
@@ -134,9 +140,7 @@ class Surrogate:
             if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
                 chain = Chain(mode, chain.tuning if shape.adjacent == belief.shape.adjacent else None)
         y, scale = standardise(values, shape.multiple)
-        view = View(Data(X, y), share, scale)
-        chain, model = self.draw(rng, chain, self.models.of(shape), view.given)
-        return belief._replace(chain=chain, shape=shape), Posterior(model, view)
+        return belief._replace(chain=chain, shape=shape), View(Data(X, y), share, scale)
 
     def draw(self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given) -> tuple[Chain, Ensemble]:
         """The chain advanced by one draw, and the ensemble that its samples make."""
