@@ -10,12 +10,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
 
 from carbo.acquisition import search
-from carbo.acquisition.search import Cooling, Domain, Found
+from carbo.acquisition.search import Domain, Found
 from carbo.numerics.types import Floats, Ints
-from tests.checks import assert_plausible
 
 
 class Landscape:
@@ -263,63 +261,7 @@ def test_a_selection_from_the_highest_bounds_looks_at_no_others() -> None:
 # -- annealing -------------------------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.5, 0.9]))
-def test_annealing_keeps_to_what_is_permitted_and_loses_nothing(seed: int, share: float) -> None:
-    land = Landscape(seed).forbid(share)
-    allowed = land.allowed()
-    if not len(allowed):
-        return
-    starts = found(land, allowed[:5])
-    got = search.anneal(np.random.default_rng(seed), land, land.domain, starts, Cooling(moves=40))
-    assert np.all(land.permitted(got.rows))
-    assert all(land.permitted(np.array([r]))[0] for r in set(land.scored))
-    np.testing.assert_array_equal(got.scores, land.at(got.rows))
-    assert got.scores[0] >= starts.scores.max()
-    assert got.scores[-1] >= starts.scores.min()
-    assert np.all(np.diff(got.scores) <= 0)
-
-
-def test_annealing_finds_the_best_row_of_a_small_space() -> None:
-    """It leaves local optima that climbing cannot: with 400 moves from 6 starts it should hardly ever miss."""
-    hits = 0
-    for seed in range(8):
-        land = Landscape(seed)
-        got = search.anneal(np.random.default_rng(seed), land, land.domain, found(land, land.rows[:6]), Cooling(400))
-        hits += got.scores[0] == land.table.max()
-    assert hits >= 7
-
-
-def test_annealing_without_a_way_out_stays() -> None:
-    land = Landscape(0)
-    land.forbidden[:] = True
-    land.forbidden[0, 0, 0, 0] = False
-    got = search.anneal(np.random.default_rng(0), land, land.domain, found(land, land.rows[:1]), Cooling(5))
-    np.testing.assert_array_equal(got.rows, land.rows[:1])
-
-
-def test_annealing_leaves_its_starts_alone_and_repeats_with_its_seed() -> None:
-    land = Landscape(3)
-    starts = found(land, land.rows[:4].copy())
-    one, two = (search.anneal(np.random.default_rng(7), land, land.domain, starts) for _ in range(2))
-    np.testing.assert_array_equal(starts.rows, land.rows[:4])
-    np.testing.assert_array_equal(one.rows, two.rows)
-
-
 # -- parts -----------------------------------------------------------------------------------------------------------
-
-
-def test_random_neighbours_are_uniform_among_the_permitted() -> None:
-    """Chi-square over all permitted neighbours of one row; see checks.FALSE_ALARM."""
-    land = Landscape(2).forbid(0.3)
-    row = land.allowed()[:1]
-    rows, _ = land.neighbours(row)
-    allowed = sorted(as_set(rows[land.permitted(rows)]))
-    rng, counts = np.random.default_rng(0), dict.fromkeys(allowed, 0)
-    picked, owner = search.random_neighbours(rng, land.domain, np.repeat(row, 3_000, axis=0))
-    np.testing.assert_array_equal(np.sort(owner), np.arange(3_000))
-    for r in map(tuple, picked.tolist()):
-        counts[r] += 1
-    assert_plausible({"uniform": float(stats.chisquare(list(counts.values())).pvalue)})
 
 
 @given(seed=st.integers(0, 10**6), share=st.integers(1, 5))
@@ -340,21 +282,3 @@ def test_best_of_sorts_and_drops_repeats() -> None:
     np.testing.assert_array_equal(got.rows, [[2, 2], [1, 1], [0, 1]])
     np.testing.assert_array_equal(got.scores, [3.0, 2.0, 1.0])
     assert len(search.best_of(got, 2).rows) == 2
-
-
-def test_annealing_returns_the_best_it_stood_on_and_not_where_it_ended() -> None:
-    for seed in range(10):
-        land = Landscape(seed)
-        starts = found(land, land.rows[:1])
-        hot = Cooling(moves=15, hot=1e9, cold=1e9)  # every proposal is accepted
-        got = search.anneal(np.random.default_rng(seed), land, land.domain, starts, hot)
-        assert got.scores[0] == max([starts.scores[0], *(land.table[r] for r in land.scored)])
-
-
-def test_annealing_at_no_temperature_never_goes_down() -> None:
-    land = Landscape(4)
-    starts = found(land, land.rows[:1])
-    cold = Cooling(moves=60, hot=1e-12, cold=1e-12)
-    got = search.anneal(np.random.default_rng(0), land, land.domain, starts, cold)
-    walk = [land.table[r] for r in land.scored]
-    assert got.scores[0] == max([starts.scores[0], *walk])

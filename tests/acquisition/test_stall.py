@@ -13,7 +13,8 @@ from scipy import stats
 
 from carbo import PAPER, Binary, Categorical, Ordinal, Settings, SettingsError, Space
 from carbo.acquisition import stall as doubt
-from carbo.acquisition.policy import Question, propose
+from carbo.acquisition.policy import Request, propose
+from carbo.acquisition.stall import expected as real_expected
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Scales
 from carbo.kernels.orders import Orders
@@ -21,7 +22,7 @@ from carbo.kernels.spectra import spectrum
 from carbo.numerics.types import Floats, Ints
 from carbo.optimizer import Optimizer
 from carbo.space import graphs
-from carbo.surrogate.ensemble import Ensemble, build, telling
+from carbo.surrogate.ensemble import Ensemble, build, by_information
 from tests.acquisition.test_functions import ensemble
 
 MIXED = Space(
@@ -74,15 +75,15 @@ def test_expected_improvements_are_those_of_models_that_have_not_seen_the_value(
         mu, sd = without.predict(model.X[i][None])
         noise = np.exp([h.log_noise for h in model.hypers])
         total += float(np.mean(stats.norm.cdf(y[last] - worth, mu[:, 0], np.sqrt(sd[:, 0] ** 2 + noise))))
-    assert doubt.expected(model, order, y, last) == pytest.approx(total, rel=1e-8)
+    assert real_expected(model, order, y, last) == pytest.approx(total, rel=1e-8)
 
 
 def test_values_that_the_model_has_not_seen_do_not_count() -> None:
     model = ensemble(samples=2, n=6)
     y = np.concatenate([[9.0], model.values[0], np.full(4, 9.0)])
-    few = doubt.expected(model, np.arange(1, 7), y, 1)
-    assert few == pytest.approx(doubt.expected(model, np.arange(6), y[1:7], 0), rel=0.2)  # the median differs
-    assert doubt.expected(model, np.arange(1, 7), y, 8) == 0.0
+    few = real_expected(model, np.arange(1, 7), y, 1)
+    assert few == pytest.approx(real_expected(model, np.arange(6), y[1:7], 0), rel=0.2)  # the median differs
+    assert real_expected(model, np.arange(1, 7), y, 8) == 0.0
 
 
 DRAWS, TOLD = 200, 60
@@ -105,7 +106,7 @@ def promises(clipped: bool) -> Floats:
         if clipped:
             y = np.maximum(y, np.quantile(y, 0.4)) + 1e-3 * rng.standard_normal(TOLD)
         model, last = build(kernel, [hyper], Data(X, y)), doubt.last_improvement(y)
-        out.append(doubt.expected(model, telling(Data(X, y)), y, last))
+        out.append(real_expected(model, by_information(Data(X, y)), y, last))
     return np.array(out)
 
 
@@ -198,7 +199,7 @@ def hidden(row: Ints) -> float:
 @pytest.fixture
 def refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the model expects is too much."""
-    monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 99.0)
+    monkeypatch.setattr("carbo.acquisition.stall.expected", lambda *_: 99.0)
 
 
 def at_the_floor(threshold: float, seed: int = 0, before: int = 0, **changes: Any) -> Optimizer:
@@ -265,11 +266,11 @@ def test_the_model_has_its_turn_after_failures_too(monkeypatch: pytest.MonkeyPat
     """A failure that did not count would leave the turn where it is, and the model would never be asked again."""
     turns = []
 
-    def spy(rng: np.random.Generator, question: Question) -> Ints:
-        turns.append(question.turn is None)
-        return propose(rng, question)
+    def spy(rng: np.random.Generator, request: Request) -> Ints:
+        turns.append(request.turn is None)
+        return propose(rng, request)
 
-    monkeypatch.setattr("carbo.optimizer.propose", spy)
+    monkeypatch.setattr("carbo.engine.propose", spy)
     opt = at_the_floor(4.0, patience=0)
     for _ in range(9):
         opt.tell(opt.ask(), None)
@@ -281,16 +282,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Ints, Floats, in
     calls = []
 
     def spy(model: Ensemble, told: Ints, y: Floats, last: int) -> float:
-        calls.append((model, told, y, last, doubt.expected(model, told, y, last)))
+        calls.append((model, told, y, last, real_expected(model, told, y, last)))
         return calls[-1][-1]
 
-    monkeypatch.setattr("carbo.optimizer.expected", spy)
+    monkeypatch.setattr("carbo.acquisition.stall.expected", spy)
     return calls
 
 
 def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
-    monkeypatch.setattr("carbo.optimizer.RATE", 0.0)
+    monkeypatch.setattr("carbo.acquisition.stall.RATE", 0.0)
     at_the_floor(1e-300, patience=0, acquisition=far).ask(3)
     ((*_, promised),) = calls  # once for all that is suggested together
     assert 0.0 < promised < 12
@@ -309,7 +310,7 @@ def test_a_long_drought_alone_is_no_reason_to_doubt(
     before: int, share: float, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the 12 values in vain, not of those before them too, a tenth must be expected to be improvements."""
-    monkeypatch.setattr("carbo.optimizer.expected", lambda *_: 12 * share)
+    monkeypatch.setattr("carbo.acquisition.stall.expected", lambda *_: 12 * share)
     asked = at_the_floor(0.1, before=before, patience=0, acquisition=far).ask(3)
     assert sum(BITS.encode(p).sum() == 2 for p in asked) == pairs
 
@@ -346,7 +347,7 @@ def test_what_is_changed_is_the_row_where_improvements_ended() -> None:
     assert sum(BITS.encode(p).sum() == 2 for p in opt.ask(3)) == 2
 
 
-@pytest.mark.parametrize("changes", [{}, {"replicate": True}, {"acquisition": "kg"}, {"acquisition": "thompson"}])
+@pytest.mark.parametrize("changes", [{}, {"replicate": True}, {"acquisition": "ucb"}])
 @pytest.mark.usefixtures("refuted")
 def test_no_pair_comes_twice(changes: dict[str, Any]) -> None:
     opt = at_the_floor(4.0, **changes)

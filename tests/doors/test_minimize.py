@@ -448,6 +448,6 @@ def test_it_finds_the_minimum_of_a_mixed_space_with_an_interaction() -> None:
         }
     )
     assert space.cardinality == 384
-    settings = CHEAP | {"leapfrogs": 10}
+    settings = CHEAP
     runs = (minimize(mixed, space, 35, seed=seed, settings=settings, callback=found) for seed in range(8))
     assert sum(map(found, runs)) >= 6

@@ -19,12 +19,12 @@ import pytest
 
 import carbo
 from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
-from carbo.acquisition.policy import Question, propose
+from carbo.acquisition.policy import Request, propose
 from carbo.numerics.types import Ints
 from carbo.optimizer import STATE_VERSION
 from carbo.space.space import Params
 from carbo.surrogate.ensemble import Ensemble
-from carbo.surrogate.surrogate import Beliefs
+from carbo.surrogate.surrogate import Surrogate
 from tests.presets import CHEAP, PRESETS
 
 LISTED, SEARCHED = 4_096, 0
@@ -371,16 +371,6 @@ def test_at_most_every_other_suggestion_is_a_replicate_while_others_are_left(pre
     assert not any(now and before for before, now in itertools.pairwise(repeats))
 
 
-def test_where_rows_are_but_a_part_of_the_points_they_repeat_freely() -> None:
-    # So the Optuna sampler asks where parameters outside its space tell trials apart.
-    rng = np.random.default_rng(3)
-    opt = cheap(binary(6), "default", replicate=True, initial=4)
-    opt.repeats_freely = True
-    asked = [key(p) for p in run(opt, lambda p: 10.0 * sum(p.values()) + float(rng.normal()), 40)]
-    repeats = [p in asked[:i] for i, p in enumerate(asked)]
-    assert any(now and before for before, now in itertools.pairwise(repeats))
-
-
 @both_presets
 def test_replicates_are_counted_by_suggestions_whatever_is_under_way_or_told(preset: str) -> None:
     rng = np.random.default_rng(3)
@@ -452,7 +442,7 @@ def test_no_suggestion_violates_the_constraint(preset: str, name: str) -> None:
 
 
 @both_presets
-@pytest.mark.parametrize("acquisition", ["ucb", "mes", "kg", "thompson"])
+@pytest.mark.parametrize("acquisition", ["ucb"])
 def test_no_acquisition_violates_the_constraint(preset: str, acquisition: str) -> None:
     d, constraint = CONSTRAINTS["rare, listable"]
     opt = cheap(binary(d, constraint), preset, acquisition=acquisition)
@@ -493,7 +483,7 @@ def test_all_failures_are_the_same(preset: str) -> None:
     assert math.isfinite(opt.best.value)
 
 
-@pytest.mark.parametrize(("preset", "acquisition"), [("paper", "thompson"), ("default", "ei")])
+@pytest.mark.parametrize(("preset", "acquisition"), [("paper", "ucb"), ("default", "ei")])
 def test_the_model_learns_to_stay_away_from_failures(
     preset: str, acquisition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -507,13 +497,13 @@ def test_the_model_learns_to_stay_away_from_failures(
     def share() -> int:
         count = 0
         for seed in range(2):
-            opt = cheap(binary(8), preset, seed=seed, initial=8, acquisition=acquisition, leapfrogs=10, warp="auto")
+            opt = cheap(binary(8), preset, seed=seed, initial=8, acquisition=acquisition, warp="auto")
             asked = run(opt, lambda p: None if p["x0"] else rough(p), 28)
             count += sum(p["x0"] for p in asked[8:])
         return count
 
     assert share() <= 6
-    monkeypatch.setattr(Beliefs, "failures", lambda self, rng, told: None)
+    monkeypatch.setattr(Surrogate, "advance", Surrogate.fit)  # the model of failures is left out
     assert share() >= 10
 
 
@@ -771,14 +761,6 @@ def test_relevance_finds_the_two_variables_of_ten(preset: str, seed: int) -> Non
         assert report.orders["3"] < 0.2 < report.orders["1"]
     assert "x3" in str(report)
     assert ("order" in str(report)) == (preset == "default")
-
-
-def test_the_full_product_is_an_order_of_its_own() -> None:
-    opt = cheap(binary(4), product_term=True, highest_order=2)
-    run(opt, smooth, 6)
-    orders = opt.relevance().orders
-    assert orders is not None
-    assert list(orders) == ["1", "2", "all"]
 
 
 @both_presets
@@ -1192,19 +1174,6 @@ def test_the_last_of_few_permitted_points_are_found(monkeypatch: pytest.MonkeyPa
     assert all(row.sum() == 2 for row in asked)
 
 
-@pytest.mark.parametrize("acquisition", ["ei", "kg", "thompson", "mes"])
-def test_what_is_asked_for_within_pins_has_them(acquisition: str) -> None:
-    """All that was told is elsewhere."""
-    space = binary(16)
-    opt = cheap(space, "default", samples=2, burn_in=5, initial=1, acquisition=acquisition)
-    rows = space.random_rows(np.random.default_rng(0), 20)
-    rows[:, 0] = 0
-    opt.tell(space.decode_many(rows), rows.sum(axis=1).astype(float).tolist())
-    for _ in range(6):
-        row = opt._ask_within({0: 1, 3: 1})
-        assert (row[0], row[3]) == (1, 1)
-
-
 @pytest.mark.parametrize("value", [np.timedelta64(3, "s"), [1.0, 2.0], {"loss": 1.0}, "x" * 500])
 def test_a_value_that_is_no_number_is_refused_in_a_line(value: Any) -> None:
     opt = cheap(binary(3))
@@ -1255,11 +1224,11 @@ def test_failures_in_a_stalled_run_take_turns_too(monkeypatch: pytest.MonkeyPatc
     """Or else neighbour after neighbour of the best point would be tried while they fail."""
     turns = []
 
-    def spy(rng: np.random.Generator, question: Question) -> Ints:
-        turns.append(question.turn is not None)
-        return propose(rng, question)
+    def spy(rng: np.random.Generator, request: Request) -> Ints:
+        turns.append(request.turn is not None)
+        return propose(rng, request)
 
-    monkeypatch.setattr("carbo.optimizer.propose", spy)
+    monkeypatch.setattr("carbo.engine.propose", spy)
     opt, _ = stalled(4)
     for _ in range(6):
         opt.tell(opt.ask(), None)

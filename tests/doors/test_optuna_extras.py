@@ -18,6 +18,8 @@ import pytest
 
 import carbo
 from carbo import Binary, DataError, Optimizer, Ordinal, Space, SpaceError
+from carbo.engine import Engine, Suggestions
+from carbo.surrogate.surrogate import Belief
 from lab.measure import optuna_overhead as adapter
 from lab.measure.speed import Point
 from tests.presets import CHEAP, PRESETS
@@ -166,17 +168,6 @@ def test_predictions_follow_replaced_data() -> None:
     assert high == pytest.approx(low + 100.0)
 
 
-def test_reseeding_repeats_the_draws_of_that_seed() -> None:
-    space = Space({f"x{i}": Binary() for i in range(40)})
-    optimizer = Optimizer(space, seed=0)
-    drawn = []
-    for seed in (7, [7, 1], 7, [7, 1]):
-        optimizer.reseed(seed)
-        drawn.append(optimizer.ask())
-        optimizer.forget(drawn[-1])
-    assert drawn[0] == drawn[2] != drawn[1] == drawn[3]
-
-
 # ---------------------------------------------------------------- what the adapter costs
 
 
@@ -186,7 +177,8 @@ def test_the_adapters_share_is_its_time_beside_the_engines_in_the_same_suggestio
 ) -> None:
     ticks = itertools.count(0.0)  # a clock on which every look is a second later
     monkeypatch.setattr(adapter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    monkeypatch.setattr(Optimizer, "ask", lambda self: self.space.decode(np.zeros(self.space.dim, dtype=np.intp)))
+    answer = Suggestions([np.zeros(3, dtype=np.intp)], Belief(), False)
+    monkeypatch.setattr(Engine, "ask", lambda *_, **__: answer)
     found = adapter.measure("default", where, 3, Point(3, 2, 8))
     # the search space, 1; the suggestion, 3, of which the engine has 1 in the middle
     assert found == {"preset": "default", "storage": where, "engine": 1.0, "adapter": 3.0, "share": 3.0}

@@ -22,9 +22,12 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 import carbo
 from carbo import Binary, CarboError, CarboSampler, Categorical, Integer, SettingsError, Space, SpaceError
-from carbo.acquisition.policy import Question, propose
+from carbo.acquisition.policy import Request, propose
+from carbo.engine import Engine
 from carbo.integrations.optuna.space import Column, Distributions
 from carbo.integrations.optuna.trials import suggestion_seconds
+from carbo.settings import preset as carbo_preset
+from carbo.surrogate.surrogate import Belief, Observations
 from tests.presets import CHEAP, PRESETS
 
 CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20, "exhaustive": 100}
@@ -434,7 +437,6 @@ def test_a_branch_that_only_fails_is_learned_at_the_worst_value_and_not_ruled_ou
     assert [p["y"] for p in params[3:]] == [3, 5, 4]
     assert values.tolist() == [5.0, 5.0, 5.0, 3.0, 5.0, 4.0]
     assert engine.settings.replicate
-    assert engine.repeats_freely
 
 
 def test_failures_of_a_branch_that_also_succeeds_take_the_worst_value() -> None:
@@ -678,11 +680,11 @@ def test_finished_trials_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
 def test_startup_trials_are_random_and_then_the_model_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def counted(rng: np.random.Generator, question: Question) -> Any:
-        asked.append(len(question.ensemble.X))
-        return propose(rng, question)
+    def counted(rng: np.random.Generator, request: Request) -> Any:
+        asked.append(len(request.ensemble.X))
+        return propose(rng, request)
 
-    monkeypatch.setattr("carbo.optimizer.propose", counted)
+    monkeypatch.setattr("carbo.engine.propose", counted)
     run(rough, 9, search_space=SWITCHES, n_startup_trials=6)
     assert asked == [6, 7, 8]
 
@@ -700,15 +702,14 @@ def test_a_suggestion_is_what_the_optimizer_suggests_from_the_same_data(preset: 
         study.add_trial(finished(params, space, float(i % 5)))
     first, second = study.ask(space), study.ask(space)
 
-    twin = carbo.Optimizer(
-        carbo.Space({name: carbo.Categorical("abc"[i] for i in range(3)) for name in space}),
-        preset=preset,
-        settings=settings,
-    )
-    twin.tell(told_params, [-float(i % 5) for i in range(12)])
+    same = carbo.Space({name: carbo.Categorical("abc"[i] for i in range(3)) for name in space})
+    twin, belief = Engine(same, carbo_preset(preset).changed(settings)), Belief()
+    told = Observations(same.encode_many(told_params), np.array([-float(i % 5) for i in range(12)]))
+    pending = np.empty((0, same.dim), dtype=np.intp)
     for trial in (first, second):
-        twin.reseed([5, trial.number, 0])
-        assert twin.ask() == trial.params  # the first is pending for the second
+        (row,), belief, _ = twin.ask(np.random.default_rng([5, trial.number, 0]), belief, told, pending)
+        assert same.decode(row) == trial.params
+        pending = np.concatenate([pending, row[None]])  # the first is pending for the second
 
 
 def test_values_given_back_are_native_and_inside(  # every kind at once

@@ -26,7 +26,7 @@ from carbo.integrations.optuna.engine import Engine
 from carbo.integrations.optuna.space import Distributions
 from carbo.integrations.optuna.trials import CLAIM, REPEAT, claim_text, claims_same, write_claim
 from carbo.numerics.types import Ints
-from carbo.space.rows import row_key
+from carbo.space.rows import row_keys
 from tests.presets import CHEAP
 
 CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20}
@@ -64,9 +64,10 @@ class Turns:
 
 def first_free(engine: Engine, seed: Any) -> Ints:
     """Two workers that know the same always want the same: the hardest case."""
-    excluded = engine._optimizer._excluded()
+    optimizer = engine.optimizer()
+    excluded = set(row_keys(np.concatenate([optimizer.observations.X, engine.space.encode_many(optimizer.pending)])))
     for row in engine.space.all_rows():
-        if row_key(row) not in excluded:
+        if row.tobytes() not in excluded:
             return np.asarray(row)
     raise SpaceExhausted("none left")
 

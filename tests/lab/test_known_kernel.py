@@ -11,7 +11,8 @@ from scipy.stats import multivariate_normal
 from carbo import Binary, Categorical, Space
 from carbo.errors import SettingsError
 from carbo.numerics.types import Floats, Ints
-from carbo.surrogate.surrogate import Told
+from carbo.surrogate.ensemble import Ensemble
+from carbo.surrogate.surrogate import Belief, Observations, View
 from lab.methods import method
 from lab.methods.known_kernel import SETTINGS
 from lab.methods.known_kernel_model import NOISE, Pairs
@@ -36,9 +37,14 @@ def evaluated(n: int, single: float = 0.0) -> tuple[Ints, Floats]:
     return rows, 7.0 + 4.0 * features(rows) @ weights + single * (1.0 - 2.0 * rows) @ alone
 
 
+def conditioned(rows: Ints, values: Floats) -> tuple[Ensemble, View]:
+    _, posterior = Pairs(SPACE, SETTINGS).advance(np.random.default_rng(0), Belief(), Observations(rows, values))
+    return posterior.model, posterior.view
+
+
 def test_predictions_are_those_of_a_regression_on_all_pairs() -> None:
     rows, values = evaluated(25)
-    model, view = Pairs(SPACE, SETTINGS).advance(np.random.default_rng(0), Told(rows[:20], values[:20]))
+    model, view = conditioned(rows[:20], values[:20])
     (hyper,) = model.hypers
     w, X, new = float(np.exp(hyper.log_w[1])), features(rows[:20]), features(rows[20:])
     precision = np.linalg.inv(np.eye(len(PAIRS)) / w + X.T @ X / (NOISE * w))
@@ -50,7 +56,7 @@ def test_predictions_are_those_of_a_regression_on_all_pairs() -> None:
 
 def test_mean_and_variance_are_the_likeliest() -> None:
     rows, values = evaluated(20)
-    model, view = Pairs(SPACE, SETTINGS).advance(np.random.default_rng(0), Told(rows, values))
+    model, view = conditioned(rows, values)
     (hyper,) = model.hypers
     P = features(rows) @ features(rows).T + NOISE * np.eye(20)
 
@@ -66,7 +72,7 @@ def test_mean_and_variance_are_the_likeliest() -> None:
 @pytest.mark.parametrize(("single", "known"), [(0.0, True), (1.0, False)])
 def test_a_sum_of_pairs_is_known_once_there_are_more_values_than_weights(single: float, known: bool) -> None:
     rows, values = evaluated(100, single)
-    model, view = Pairs(SPACE, SETTINGS).advance(np.random.default_rng(0), Told(rows[:60], values[:60]))
+    model, view = conditioned(rows[:60], values[:60])
     mean, _ = view.scale.back(*model.predict(rows[60:]))
     assert (np.abs(mean - values[60:]).max() < 1e-3) == known
 
@@ -79,7 +85,7 @@ def test_values_that_are_all_the_same_do_no_harm() -> None:
     assert not (run.ask() == rows).all(axis=1).any()
 
 
-@pytest.mark.parametrize("name", ["default-told", "default-told:acquisition=kg+patience=0"])
+@pytest.mark.parametrize("name", ["default-told", "default-told:acquisition=ucb+patience=0"])
 def test_it_finds_the_largest_cut(name: str) -> None:
     problem = random_maxcut(seed=5, nodes=9, density=1.0)  # 36 weights: known after 40 evaluations, whatever the seed
     run, best = method(name).start(problem.space, 1, 60), np.inf
@@ -95,11 +101,11 @@ def test_it_finds_the_largest_cut(name: str) -> None:
 
 def test_it_is_asked_for_by_name_and_says_what_it_is() -> None:
     assert all("default-told" not in names for names in METHOD_GROUPS.values())
-    plain, changed = method("default-told"), method("default-told:acquisition=kg+patience=0")
+    plain, changed = method("default-told"), method("default-told:acquisition=ucb+patience=0")
     assert plain.settings["acquisition"] == "ei"
-    assert changed.settings["acquisition"] == "kg"
-    assert (changed.name, plain.settings["told"]) == ("default-told:acquisition=kg+patience=0", "pairs")
-    assert changed.title == f"{plain.title}, acquisition=kg, patience=0"
+    assert changed.settings["acquisition"] == "ucb"
+    assert (changed.name, plain.settings["told"]) == ("default-told:acquisition=ucb+patience=0", "pairs")
+    assert changed.title == f"{plain.title}, acquisition=ucb, patience=0"
     assert plain.objection(Space({"a": Categorical(["x", "y", "z"])})) == "it takes binary variables only"
 
 

@@ -539,8 +539,8 @@ def test_levels_reach_smac_as_integers_and_the_rest_as_categories() -> None:
 
 
 def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
-    name = "default:patience=0+warp=none+priors.weight_sd=3.0+priors.relevance=normal"
-    priors = dataclasses.replace(DEFAULT.priors, weight_sd=3.0, relevance="normal")
+    name = "default:patience=0+warp=none+priors.weight_sd=3.0"
+    priors = dataclasses.replace(DEFAULT.priors, weight_sd=3.0)
     changed = dataclasses.replace(DEFAULT, initial=1, patience=0, warp="none", priors=priors)
     assert recorded(name) == unlimited(changed)
     assert method(name).name == name

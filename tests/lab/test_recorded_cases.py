@@ -14,13 +14,13 @@ import pytest
 from scipy import stats
 
 from carbo import Binary, Space
-from carbo.acquisition import policy as suggest
+from carbo.acquisition.policy import Request, remaining_rows
 from carbo.errors import DataError, SettingsError
 from carbo.inference.outcome import Scale, standardise
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import PRESETS
 from carbo.space.rows import row_keys
-from carbo.surrogate.surrogate import Beliefs, Told
+from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 from lab import cli, problems
 from lab.measure import (
     acquisition_search as ascent,
@@ -40,13 +40,13 @@ from lab.runs.record import Record, line
 from tests.checks import assert_plausible, assert_rejected
 from tests.records import record
 
-CHEAP = "samples=2+burn_in=5+leapfrogs=3+warp=none"
+CHEAP = "samples=2+burn_in=5+warp=none"
 
 
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The preset with a model drawn in no time."""
-    quick = {"samples": 2, "burn_in": 5, "leapfrogs": 3, "warp": "none"}
+    quick = {"samples": 2, "burn_in": 5, "warp": "none"}
     monkeypatch.setitem(PRESETS, "default", PRESETS["default"].changed(quick))
 
 
@@ -176,12 +176,11 @@ def test_a_damaged_line_is_named(text: str, tmp_path: Path) -> None:
 def exhaustive(case: cases.Case, space: Space) -> float:
     """The largest log EI of any point not yet told, under the model that `ascent` draws."""
     n, settings, rng = case.told, settings_of("default"), np.random.default_rng(case.record.run)
-    told = Told(case.record.rows[:n], case.record.values[:n])
-    model, view = Beliefs(space, settings).advance(rng, told)
-    best = view.data.X[int(np.argmin(view.data.y))]
-    question = suggest.Question(space, settings, model, set(row_keys(told.X)), best, None)
-    rows = suggest.remaining(question)
-    return float(suggest.pointwise(rng, question).score(rows).max())
+    told = Observations(case.record.rows[:n], case.record.values[:n])
+    _, posterior = Surrogate(space, settings).advance(rng, Belief(), told)
+    best = told.X[int(np.argmin(told.values))]
+    request = Request(space, settings, posterior.model, set(row_keys(told.X)), best, None)
+    return float(request.objective.score(remaining_rows(request)).max())
 
 
 @pytest.mark.usefixtures("cheap")
@@ -193,7 +192,7 @@ def test_no_search_climbs_higher_than_there_is_and_all_get_there(monkeypatch: py
         return lambda: next(rounds) / 40
 
     monkeypatch.setattr(ascent, "_until", forty_rounds)
-    names = ["local", "genetic", "annealing", "climbers=1+random_starts=5", "search=local-then-anneal"]
+    names = ["local", "genetic", "annealing", "climbers=1+random_starts=5"]
     for run in (1, 2, 3):
         case = cases.Case(some_run(30, run=run), 20, 5)
         found = {line["model"]: line["height"] for line in ascent.measure(case, names, six(case.record))}
@@ -225,7 +224,7 @@ def test_what_a_changed_preset_foresaw_is_not_taken_for_the_present_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, every = tmp_path / "foresight.jsonl", cases.cases([some_run()], [20], 5)
-    quick = PRESETS["default"].changed({"samples": 2, "burn_in": 5, "leapfrogs": 3, "warp": "none"})
+    quick = PRESETS["default"].changed({"samples": 2, "burn_in": 5, "warp": "none"})
     for preset, again in ((quick, 1), (quick, 0), (quick.changed({"highest_order": 1}), 1)):
         monkeypatch.setitem(PRESETS, "default", preset)
         assert len(list(cases.run(foresight.experiment(["default"]), every, out, six))) == again

@@ -37,6 +37,8 @@ from carbo.report.secrets import masked_arguments, masked_text
 from carbo.report.source import described_storage, of_study
 from carbo.report.trials import evaluations
 from carbo.settings import preset
+from carbo.state import belief_from, generator_from
+from carbo.surrogate.surrogate import Posterior, Surrogate
 from carbo.tune.errors import StudyError
 from tests.reports import CHEAP, START, Page, binary, browser, filled, looked_at, study, trial
 from tests.tuning import tuned
@@ -227,12 +229,20 @@ def modelled(request: pytest.FixtureRequest) -> tuple[optuna.Study, carbo.Optimi
     return made, made.sampler.optimizer(made)
 
 
+def looked_at_again(optimizer: carbo.Optimizer) -> Posterior:
+    """The posterior that the optimiser predicts from, by the engine's own rooms."""
+    state = optimizer.state()
+    surrogate, rng = Surrogate(optimizer.space, optimizer.settings), np.random.default_rng(0)
+    rng.bit_generator.state = generator_from(state["generator"])
+    return surrogate.fit(rng, belief_from(state, surrogate), optimizer.observations)[1]
+
+
 def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Each value predicted by a Gaussian process from which it has been removed: one dense solve each.
 
     keep_it: the broken twin, which forgets to remove it.
     """
-    model, view = optimizer._look()
+    model, view, _ = looked_at_again(optimizer)
     data = view.data
     n, means, variances = len(data.y), [], []
     for hyper in model.hypers:

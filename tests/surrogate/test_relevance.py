@@ -9,7 +9,7 @@ from carbo.numerics.types import Floats
 from carbo.surrogate import relevance as influence
 from carbo.surrogate.relevance import BASE_ROWS
 from tests.spaces import space_of, wide_above
-from tests.surrogate.test_moves import KERNELS, SAMPLES, Case, case_of, kernel_of
+from tests.surrogate.test_neighbours import KERNELS, SAMPLES, Case, case_of, kernel_of
 
 
 def plain(y: Floats) -> Floats:

@@ -17,22 +17,18 @@ from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.cross import cross, diagonal
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
-from carbo.kernels.spectra import WIDE, spectra_of
-from carbo.kernels.windows import Adjacent
+from carbo.kernels.spectra import spectra_of
 from carbo.numerics.types import Floats, Ints
-from carbo.surrogate import bounds as arounds
 from carbo.surrogate import ensemble as ens
-from carbo.surrogate import moves as incremental
-from carbo.surrogate.bounds import Around
 from carbo.surrogate.ensemble import FEW, Ensemble, Recombined, build
-from carbo.surrogate.moves import MANY, Moves, OfOrders, OfProduct, Plain, moves
+from carbo.surrogate.neighbours import MANY, Neighbours
 from tests.spaces import any_kinds, space_of, wide_above
 from tests.surrogate import test_ensemble
 
-KERNELS = ("product", "orders", "orders and product", "adjacent")
+KERNELS = ("product", "orders", "adjacent")
 SAMPLES = 3
-EXACT, SINGLE = 1e-10, 1e-5
-"""Allowed relative differences of float64 routes, and of a float32 route."""
+EXACT = 1e-10
+"""Allowed relative difference of two ways to the same numbers."""
 
 
 class Case(NamedTuple):
@@ -43,15 +39,15 @@ class Case(NamedTuple):
     data: Data
 
     @property
-    def moves(self) -> Moves:
-        return moves(self.model)
+    def neighbours(self) -> Neighbours:
+        return Neighbours(self.model)
 
 
 def kernel_of(name: str, space: Space, highest: int = 2) -> Kernel:
     spectra = spectra_of(space.graphs)
     if name == "adjacent":
-        return Adjacent(spectra, highest, False)
-    return Product(spectra) if name == "product" else Orders(spectra, highest, name == "orders and product")
+        return Orders(spectra, highest, True)
+    return Product(spectra) if name == "product" else Orders(spectra, highest)
 
 
 def random_hyper(rng: np.random.Generator, kernel: Kernel) -> Hyper:
@@ -97,36 +93,19 @@ def wide() -> Space:
     return Space({"a": Integer(1, 700), "b": Binary(), "c": Categorical(range(300)), "d": Categorical(["u", "v", "w"])})
 
 
-@pytest.mark.parametrize(
-    ("name", "narrow_way", "wide_way"),
-    [
-        ("product", OfProduct, OfProduct),
-        ("orders", OfOrders, OfOrders),
-        ("orders and product", Plain, Plain),
-        ("adjacent", OfOrders, OfOrders),
-    ],
-)
-def test_each_kernel_goes_its_own_way(name: str, narrow_way: type[Plain], wide_way: type[Plain]) -> None:
-    rng, narrow = np.random.default_rng(0), space_of(np.random.default_rng(0), ["levels", "binary"])
-    assert wide().sizes.max() > WIDE
-    for space, way in ((narrow, narrow_way), (wide(), wide_way)):
-        assert type(case_of(rng, space, kernel_of(name, space), 3).moves) is way
-
-
 # -- many random rows ------------------------------------------------------------------------------------------------
 
 
 def assert_spread(c: Case, starts: Recombined) -> None:
     """Means are those of the rows written out; bounds lie between the exact sd and the prior's."""
     rows = starts.rows(np.arange(len(starts)))
-    mu, bound = c.moves.spread(starts)
+    mu, bound = c.neighbours.spread(starts)
     expected, sd = c.model.predict(rows)
     prior = c.model.prior_variance(rows)
-    single = isinstance(c.model.kernel, Product)
     assert mu.shape == bound.shape == expected.shape
-    assert np.all(np.abs(mu - expected) <= (SINGLE if single else EXACT) * (1.0 + weight(c, rows)))
-    assert np.all(bound**2 >= sd**2 - (1e-4 if single else 1e-9) * prior)
-    assert np.all(bound**2 <= prior * (1.0 + (1e-4 if single else 1e-9)))
+    assert np.all(np.abs(mu - expected) <= EXACT * (1.0 + weight(c, rows)))
+    assert np.all(bound**2 >= sd**2 - 1e-9 * prior)
+    assert np.all(bound**2 <= prior * (1.0 + 1e-9))
 
 
 @every_kernel
@@ -144,7 +123,7 @@ def test_the_bound_of_recombined_rows_is_the_spread_given_the_first_few_observat
     space = space_of(rng, ["binary", "levels", "categorical", "cycle", "binary", "binary"])
     c, starts = case_of(rng, space, kernel_of(name, space, 3), n), recombined(rng, space)
     rows = starts.rows(np.arange(len(starts)))
-    _, bound = c.moves.spread(starts)
+    _, bound = c.neighbours.spread(starts)
     given_few = c.model.sd(c.model.covariances(rows)[:, :, :FEW], c.model.prior_variance(rows))
     np.testing.assert_allclose(bound, given_few, rtol=0, atol=1e-3 if name == "product" else 1e-7)
 
@@ -173,7 +152,7 @@ def test_where_float32_would_not_do_the_product_kernel_takes_float64() -> None:
     h = Hyper(0.0, -20.0, np.array([4.0]), Scales(np.full(8, 0.5), np.zeros(8)))
     c = Case(space, build(kernel_of("product", space), [h], data), data)
     starts = recombined(rng, space)
-    mu, bound = c.moves.spread(starts)
+    mu, bound = c.neighbours.spread(starts)
     assert mu.dtype == bound.dtype == np.float64
     rows = starts.rows(np.arange(len(starts)))
     expected, sd = c.model.predict(rows)
@@ -217,7 +196,7 @@ def test_what_is_known_around_parents_is_what_a_fresh_computation_gives(name: st
     c = any_case(seed, name)
     parents = parents_of(c, np.random.default_rng(seed))
     rows, owner = c.space.neighbours_many(parents, leaps)
-    assert_around(c, c.moves.around(parents, rows, owner), rows)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows)
 
 
 @pytest.mark.parametrize("name", ["orders", "adjacent"])
@@ -230,8 +209,7 @@ def test_every_order_over_spaces_of_one_sort(kinds: Sequence[str], highest: int,
     c = case_of(rng, space, kernel_of(name, space, highest), 45)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    assert isinstance(c.moves, OfOrders)
-    assert_around(c, c.moves.around(parents, rows, owner), rows)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows)
     assert_spread(c, recombined(rng, space))
 
 
@@ -246,7 +224,7 @@ def test_a_change_of_one_variable_need_not_be_a_step(name: str) -> None:
     rows, column = parents[owner], rng.integers(0, space.dim, 200)
     rows[np.arange(200), column] = rng.integers(0, space.sizes[column])
     assert np.any(np.all(rows == parents[owner], axis=1))
-    assert_around(c, c.moves.around(parents, rows, owner), rows)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows)
 
 
 @every_kernel
@@ -258,7 +236,7 @@ def test_the_first_bound_is_what_the_parent_leaves_open(name: str) -> None:
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
     _, sd = c.model.predict(parents)
-    cap = c.moves.around(parents, rows, owner).cap
+    cap = c.neighbours.around(parents, rows, owner).cap
     for s, (h, w) in enumerate(zip(c.model.hypers, c.model.w, strict=True)):
         k = np.diagonal(cross(c.model.kernel, h.scales, w, parents[owner], rows))
         v, after = (diagonal(c.model.kernel, h.scales, w, r) for r in (parents[owner], rows))
@@ -273,7 +251,7 @@ def test_any_of_the_neighbours_may_be_asked_about_in_any_order_and_again(name: s
     c = case_of(rng, space, kernel_of(name, space, 3), 40)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents)
-    around = c.moves.around(parents, rows, owner)
+    around = c.neighbours.around(parents, rows, owner)
     _, sd = c.model.predict(rows)
     some = np.append(rng.permutation(len(rows))[:9], [3, 3])
     for _ in range(2):  # spreads are computed in the memory of covariances, which must not be anyone else's
@@ -290,7 +268,7 @@ def test_parents_without_neighbours_have_none(name: str) -> None:
     c = case_of(rng, space, kernel_of(name, space, 1), 3)
     parents = np.zeros((2, 2), dtype=np.intp)
     rows, owner = space.neighbours_many(parents)
-    around = c.moves.around(parents, rows, owner)
+    around = c.neighbours.around(parents, rows, owner)
     assert around.mu.shape == around.prior_variance.shape == (SAMPLES, 0)
     assert_spread(c, recombined(rng, space))
 
@@ -303,7 +281,7 @@ def test_around_parents_the_oracles_agree(name: str) -> None:
     c = case_of(rng, space, kernel_of(name, space, 3), 20)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    around = c.moves.around(parents, rows, owner)
+    around = c.neighbours.around(parents, rows, owner)
     sd = around.sd(np.arange(len(rows)))
     known = test_ensemble.Case([v.graph for v in space.variables.values()], c.model, c.data, rows)
     for s in range(SAMPLES):
@@ -322,9 +300,9 @@ def test_neighbours_told_by_the_features_that_differ_from_their_parents(
     c = case_of(rng, space, kernel_of("adjacent", space, 3), 40)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    monkeypatch.setattr(incremental, "MANY", most)
-    assert len(c.model.tables.rows) > 0
-    assert_around(c, c.moves.around(parents, rows, owner), rows)
+    monkeypatch.setattr("carbo.surrogate.neighbours.MANY", most)
+    assert len(c.model.tables.windows) > 0
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows)
 
 
 def test_without_its_own_way_a_model_is_wrong_where_rows_are_not_neighbours() -> None:
@@ -335,7 +313,7 @@ def test_without_its_own_way_a_model_is_wrong_where_rows_are_not_neighbours() ->
     parents = parents_of(c, rng)
     rows = (parents + 1) % space.sizes
     with pytest.raises(AssertionError):
-        assert_around(c, c.moves.around(parents, rows, np.arange(len(parents))), rows)
+        assert_around(c, c.neighbours.around(parents, rows, np.arange(len(parents))), rows)
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------
@@ -360,9 +338,9 @@ def test_scales_at_the_ends_of_their_supports(name: str, seed: int) -> None:
     c = Case(space, build(kernel, [at_the_ends(rng, kernel) for _ in range(SAMPLES)], data), data)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-6)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-6)
     starts = recombined(rng, space)
-    mu, bound = c.moves.spread(starts)
+    mu, bound = c.neighbours.spread(starts)
     all_rows = starts.rows(np.arange(len(starts)))
     expected, sd = c.model.predict(all_rows)
     assert np.all(np.abs(mu - expected) <= 1e-4 * (1.0 + weight(c, all_rows)))
@@ -376,7 +354,7 @@ def test_many_variables(name: str) -> None:
     c = case_of(rng, space, kernel_of(name, space, 3), 60)
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
-    assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-9)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-9)
     assert_spread(c, recombined(rng, space))
 
 
@@ -390,7 +368,7 @@ def test_a_wide_space_gives_the_same_answers(name: str) -> None:
     parents = parents_of(c, rng)
     rows, owner = space.neighbours_many(parents, True)
     assert len(rows) > 100
-    assert_around(c, c.moves.around(parents, rows, owner), rows, exact=1e-9)
+    assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-9)
     assert_spread(c, recombined(rng, space))
 
 
@@ -404,7 +382,7 @@ def test_wide_variables_are_computed_like_all_others(name: str, most: int, seed:
         c = any_case(seed, name)
         parents = parents_of(c, np.random.default_rng(seed))
         rows, owner = c.space.neighbours_many(parents, True)
-        around, starts = c.moves.around(parents, rows, owner), recombined(np.random.default_rng(seed), c.space)
+        around, starts = c.neighbours.around(parents, rows, owner), recombined(np.random.default_rng(seed), c.space)
         assert_around(c, around, rows)
         assert_spread(c, starts)
         mean, sd = c.model.predict(rows)
@@ -424,42 +402,26 @@ def test_answers_in_pieces_are_the_answers(name: str, room: int, monkeypatch: py
     rows, owner = space.neighbours_many(parents, True)
     whole, sd = c.model.predict(rows)
     monkeypatch.setattr(ens, "ROOM", room)
-    monkeypatch.setattr(arounds, "ROOM", room)
+    monkeypatch.setattr("carbo.surrogate.neighbours.ROOM", room)
     assert c.model.piece == max(room // (SAMPLES * 40), 1)
-    around = c.moves.around(parents, rows, owner)
+    around = c.neighbours.around(parents, rows, owner)
     assert_around(c, around, rows)
     np.testing.assert_allclose(c.model.predict(rows), (whole, sd), rtol=0, atol=1e-9)
     assert around.sd(np.arange(0)).shape == (SAMPLES, 0)
 
 
-@pytest.mark.parametrize("way", [OfOrders, Plain])
-def test_the_quick_way_and_the_plain_one_agree_on_orders(way: type[Plain]) -> None:
-    """Whichever is chosen: the columns at which the choice changes are no matter of truth."""
-    rng = np.random.default_rng(10)
-    space = space_of(rng, ["levels", "categorical", "binary", "weighted"])
-    c = case_of(rng, space, kernel_of("orders", space, 3), 40)
-    parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
-    assert_around(c, way(c.model).around(parents, rows, owner), rows)
-    starts = recombined(rng, space)
-    mu, bound = way(c.model).spread(starts)
-    expected, sd = c.model.predict(starts.rows(np.arange(len(starts))))
-    np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-8)
-    assert np.all(bound >= sd - 1e-8)
-
-
 def test_few_is_what_bounds_are_given() -> None:
-    """The first FEW observations of an ensemble are those that `telling` puts there."""
+    """The first FEW observations of an ensemble are those that `by_information` puts there."""
     rng = np.random.default_rng(11)
     space = space_of(rng, ["levels", "categorical"])
     c = case_of(rng, space, kernel_of("orders", space), 50)
-    np.testing.assert_array_equal(c.model.X, c.data.X[ens.telling(dataclasses.replace(c.data))])
+    np.testing.assert_array_equal(c.model.X, c.data.X[ens.by_information(dataclasses.replace(c.data))])
 
 
-def test_telling_observations_are_the_best_and_those_far_from_all_before() -> None:
+def test_informative_observations_are_the_best_and_those_far_from_all_before() -> None:
     rng, n = np.random.default_rng(13), 150
     X, y = rng.integers(0, 3, size=(n, 8)), rng.normal(size=n)
-    order = ens.telling(Data(X, y)).tolist()
+    order = ens.by_information(Data(X, y)).tolist()
     assert sorted(order) == list(range(n))
     by_value = np.argsort(y).tolist()
     assert order[: FEW // 2] == by_value[: FEW // 2]
