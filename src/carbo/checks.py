@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from carbo.acquisition.functions import acquisition
 from carbo.errors import DataError, SettingsError
-from carbo.settings import Settings, preset
+from carbo.settings import DEFAULT, Settings, preset
 
 
 def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
@@ -25,7 +24,10 @@ def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate:
         chosen = chosen.changed(settings)
     elif settings is not None:
         raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
-    acquisition(chosen.acquisition)  # checks its name
+    if chosen.acquisition != DEFAULT.acquisition:
+        from carbo.acquisition.functions import acquisition  # which takes long to import
+
+        acquisition(chosen.acquisition)  # checks its name
     return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
 
 

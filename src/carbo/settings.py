@@ -7,10 +7,9 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from carbo.errors import SettingsError
-from carbo.inference.data import Sampling
 from carbo.inference.priors import SUPPORTS, Priors, Supports
 from carbo.space.graphs import Scale
 
@@ -23,6 +22,10 @@ HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
 STANDARD = Priors(level="standard", beta="normal", beta_mean=-2.0, beta_sd=1.5)
 """The default preset's priors."""
+
+
+if TYPE_CHECKING:
+    from carbo.inference.data import Sampling
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling:
+        from carbo.inference.data import Sampling  # here, for the sake of commands that only read settings
+
         return Sampling(self.samples, self.burn_in)
 
     def to_dict(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_presets_are_plain_values_of_one_class() -> None:
 def test_presets_print_every_field_with_its_value(settings: Settings) -> None:
     for name in NAMES:
         assert f"{name}={getattr(settings, name)!r}" in repr(settings)
-    scope = {"Settings": Settings, "Priors": Priors}
+    scope = {"Settings": Settings, "Priors": Priors, "Supports": Supports}
     assert eval(repr(settings), scope) == settings
 
 

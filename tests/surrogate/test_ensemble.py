@@ -72,10 +72,10 @@ def exact(c: Case, s: int, rows: Ints) -> tuple[Floats, Floats]:
     together = np.concatenate([c.data.X, rows])
     w, beta, r = np.exp(h.log_w), np.exp(h.scales.log_beta), np.exp(h.scales.log_relevance)
     if isinstance(kernel, Orders):
-        parts = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)[: kernel.size]
-        if isinstance(kernel, Adjacent):
-            rows_ = oracles.adjacent_parts(c.space, r, together, kernel.highest)
-            parts = np.concatenate([parts[: kernel.highest], rows_[: kernel.rows.orders]])
+        parts = oracles.order_parts(c.space, "connectivity", beta, r, together, kernel.highest)[: kernel.highest]
+        if kernel.windowed:
+            windows = oracles.adjacent_parts(c.space, r, together, kernel.highest)
+            parts = np.concatenate([parts, windows[: kernel.windows.orders]])
     else:
         parts = oracles.product_gram(c.space, "connectivity", beta, together)[None]
     K, n = np.tensordot(w, parts, 1), len(c.data.y)

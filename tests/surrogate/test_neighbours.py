@@ -21,7 +21,7 @@ from carbo.kernels.spectra import spectra_of
 from carbo.numerics.types import Floats, Ints
 from carbo.surrogate import ensemble as ens
 from carbo.surrogate.ensemble import FEW, Ensemble, Recombined, build
-from carbo.surrogate.neighbours import MANY, Neighbours
+from carbo.surrogate.neighbours import MANY, Around, Neighbours
 from tests.spaces import any_kinds, space_of, wide_above
 from tests.surrogate import test_ensemble
 

@@ -113,6 +113,7 @@ class Priors:
             data tell: small where all matter alike, large where few do. (relevance_scale / s)^2 ~ Gamma(1, 1)
     beta    "published": the paper's Horseshoe bound at beta, without a Jacobian; "gamma": Gamma(1, 3), the paper's
             ablation; "normal": log beta ~ N(beta_mean, beta_sd)
+    supports    intervals in which the sampler moves
     """
 
     level: Literal["published", "standard"] = "published"
