@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top: argparse.ArgumentParser = Parser(
         prog="python -m lab",
-        description="The laboratory: what carbo is measured with.",
+        description="The laboratory: experiments and benchmarks of carbo and its rivals.",
         epilog=EXAMPLES,
         formatter_class=Help,
     )
@@ -75,8 +75,8 @@ def _add_pace(what: Commands) -> None:
         what,
         "pace",
         "time suggestions of several methods on the same data",
-        about="Tells the laboratory's methods the same data and times their suggestions, each in turn, on one thread; "
-        "prints JSON: processor seconds, and how many times those of the method named first.",
+        about="Tells methods the same data and times their suggestions, each in turn, on one thread. "
+        "Prints JSON: processor seconds, and their ratio to those of the first method.",
         examples="examples:\n"
         "  python -m lab pace                                      default, paper and Optuna's GPSampler\n"
         "  python -m lab pace --method default,smac,tpe --variables 30 --observations 100\n",
@@ -84,7 +84,7 @@ def _add_pace(what: Commands) -> None:
     pace.add_argument("--method", default="default:patience=0+doubt=0.0,paper,gp-optuna", metavar="NAME,...",
                       help="methods as for `python -m lab run` (default %(default)s)")  # fmt: skip
     pace.add_argument("--variables", type=count, default=60, help="binary variables (default 60)")
-    pace.add_argument("--observations", type=count, default=250, help="what they are told (default 250)")
+    pace.add_argument("--observations", type=count, default=250, help="observations that they are told (default 250)")
     pace.add_argument("--repeats", type=count, default=5, help="suggestions timed a method (default 5)")
     pace.set_defaults(run=_pace)
 

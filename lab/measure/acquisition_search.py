@@ -1,15 +1,15 @@
-"""How high a search climbs: the largest log EI that it finds under one model, beside others' in the same seconds.
+"""How well a search maximises the acquisition: the largest log EI that it finds, compared in equal time.
 
-Told the first evaluations of a recorded run, the `default` preset draws its model once, and every search looks for the
-largest log EI under it. A search is
+The `default` preset draws its model once from the first evaluations of a recorded run. Every search then looks for the
+largest log EI under this model. A search is
 
-    KEY=VALUE+...   the preset's own, with those settings changed; "local" changes nothing
+    KEY=VALUE+...   the search of the preset with these settings changed; "local" changes nothing
     genetic         tournaments, uniform crossover and mutation; half of the first generation is near the best point
-    annealing       as many walkers as the preset has climbers, from the preset's starts
+    annealing       as many walkers as the preset has climbers, from the starts of the preset
 
-The last two stop when they have used the processor seconds that the first search named took on that case.
+The last two stop after the processor seconds that the first search took on the case.
 
-    short       the highest log EI that any search found on the case less this one's: a ratio of EI, on a log scale
+    short       the highest log EI of any search on the case minus that of this search: the log of a ratio of EI
     found       share of cases where that ratio is 0.999 or more
 """
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 CHANGED = ("search", "leaps", "random_starts", "spray_starts", "spray_distance", "climbers")
-"""Settings that make another search of the same acquisition."""
+"""Settings that change the search, and not the acquisition."""
 POPULATION, TOURNAMENT = 100, 3
 AS_HIGH = 1e-3
 
 Stop = Callable[[], float]
-"""Share of the time that is used up; 1 and more: it is over."""
+"""A function to the share of the time that is used up; from 1 on the search stops."""
 
 
 def experiment(searches: Sequence[str]) -> Experiment:
-    """Of searches by their names. Raises SettingsError for a wrong one, and for one without an end that comes first."""
+    """The experiment with these searches. SettingsError for an unknown one, or a first one that never ends."""
     for name in searches:
         changed = [change.partition("=")[0] for change in name.split("+")]
         if name not in (*SEARCHES, LOCAL) and not set(changed) <= set(CHANGED):
@@ -63,11 +63,11 @@ def experiment(searches: Sequence[str]) -> Experiment:
 
 
 def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
-    """Log EI and seconds of every search on a case, the first search's first."""
+    """Log EI and seconds of every search on a case, in their order."""
     from carbo.surrogate.surrogate import Beliefs, Told
 
     space = problem.space
-    n, rows, values = case.told, case.record.rows, case.record.values
+    n, rows, values = case.observations, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
     beliefs = Beliefs(space, settings)
     ensemble, view = beliefs.advance(rng, Told(rows[:n], values[:n]))
@@ -77,7 +77,7 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
         with limited(n, settings.threads):
-            top = SEARCHES.get(name, _own)(np.random.default_rng(0), question, name, _until(begin, limit))
+            top = SEARCHES.get(name, _with_settings)(np.random.default_rng(0), question, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines
 
@@ -90,14 +90,14 @@ def _settings(name: str) -> Settings:
     return settings_of("default" if name == LOCAL or name in SEARCHES else f"default:{name}")
 
 
-def _own(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
-    """The preset's search, with settings changed."""
+def _with_settings(rng: np.random.Generator, question: suggest.Question, name: str, _: Stop) -> Found:
+    """The search of the preset with settings changed."""
     question = question._replace(settings=_settings(name))
     return suggest.maximise(rng, question, suggest.pointwise(rng, question))
 
 
 def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
-    """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
+    """Parents by tournament, uniform crossover, one mutation on average; the best rows stay."""
     space, domain = question.space, question.domain
     objective = suggest.pointwise(rng, question)
     near = suggest.spray(rng, space, question.incumbent, POPULATION // 2, question.settings.spray_distance)
@@ -118,7 +118,7 @@ def _genetic(rng: np.random.Generator, question: suggest.Question, _: str, stop:
 
 
 def _annealing(rng: np.random.Generator, question: suggest.Question, _: str, stop: Stop) -> Found:
-    """The temperature falls as the engine's own annealing lets it, with the time that is left."""
+    """Annealing with the temperatures of the engine, which fall with the time that is used up."""
     domain, objective = question.domain, suggest.pointwise(rng, question)
     now = suggest.starts(rng, question, objective)
     best = climbing.best_of(now, 1)
@@ -132,7 +132,7 @@ SEARCHES = {"genetic": _genetic, "annealing": _annealing}
 
 
 def table(lines: Lines, searches: Sequence[str]) -> Table:
-    """The searches over the cases that all of them have."""
+    """A table of the searches over the cases that all of them have."""
     of = shared(lines, searches)
     top = [max(float(line["height"]) for line in of_case) for of_case in zip(*of.values(), strict=True)]
     rows = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class OptunaStudy:
-    """Ordered variables are integers, all others categorical. What was not asked for is added as a finished trial."""
+    """One run. Ordered variables are integers, all others categorical. Initial points are added as finished trials."""
 
     def __init__(self, space: Space, make: Callable[[], BaseSampler]) -> None:
         import optuna

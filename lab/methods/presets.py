@@ -1,4 +1,4 @@
-"""This package's own presets as methods of the laboratory, and the paper's ablation with a Gamma prior (COMBO/GM)."""
+"""carbo's presets as methods of the laboratory, also with settings changed, and the paper's COMBO/GM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.methods.base import Method
 
 
 class Carbo:
-    """`carbo.Optimizer` with given settings."""
+    """One run of `carbo.Optimizer` with these settings."""
 
     def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
         from carbo.optimizer import Optimizer
@@ -70,9 +70,9 @@ def _variant(name: str, title: str, settings: Settings) -> Method:
 
 
 def settings_of(name: str) -> Settings:
-    """Of a preset, or of one with some settings changed: "default:patience=0+priors.weight_sd=3.0".
+    """The settings of a preset, or of one with settings changed: "default:patience=0+priors.weight_sd=3.0".
 
-    Values are read as JSON where they are some, and as text otherwise. Raises SettingsError when name is none such.
+    Values are read as JSON, or as text where they are no JSON. Raises SettingsError for any other name.
     """
     if name in PRESETS:
         return PRESETS[name]
@@ -83,7 +83,7 @@ def settings_of(name: str) -> Settings:
 
 
 def changed(settings: Settings, changes: str, name: str) -> Settings:
-    """Settings with "patience=0+priors.weight_sd=3.0" changed. SettingsError, about `name`, when they cannot be."""
+    """Settings with changes such as "patience=0+priors.weight_sd=3.0". SettingsError about `name` for other texts."""
     pairs = [change.partition("=") for change in changes.split("+")]
     if not all(key and equals and value for key, equals, value in pairs):
         raise _unread(name)

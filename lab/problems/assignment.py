@@ -1,4 +1,4 @@
-"""Tasks on sites, like quadratic assignment but with fewer sites than tasks, so that crowding has a price.
+"""Tasks on sites, like quadratic assignment but with fewer sites than tasks, and a price for sharing a site.
 
 Notation
     x       (n,) the site of each task
@@ -42,7 +42,7 @@ OPTIMA = {
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The objective."""
+    """The objective of an instance."""
 
     c: Ints
     f: Ints
@@ -60,13 +60,13 @@ class Layout:
         return np.asarray(costs + flows + CROWDING * (here == there).sum(axis=1), dtype=np.float64)
 
     def fingerprint(self) -> str:
-        """A digest of the numbers."""
+        """A digest of the instance's numbers."""
         text = repr([part.tolist() for part in (self.c, self.f, self.g)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def assignment(seed: int, run: int = 1, tasks: int = 15, sites: int = 6) -> Problem:
-    """A random instance. The optimum is known for the laboratory's own and for small ones, which are listed."""
+    """A random instance. Its optimum is known for the laboratory's own instances, and for small ones by enumeration."""
     if tasks < 2 or sites < 2:
         raise SettingsError(f"assignment: expected at least 2 tasks and 2 sites, got tasks={tasks} and sites={sites}; "
                             "for example 15 and 6")  # fmt: skip
@@ -88,7 +88,7 @@ def assignment(seed: int, run: int = 1, tasks: int = 15, sites: int = 6) -> Prob
 
 @cache
 def layout(seed: int, tasks: int, sites: int) -> Layout:
-    """The numbers of a seed: costs, flows, then the sites' places, whose distances are rounded up."""
+    """The instance of a seed: costs, flows, then the positions of sites, whose distances are rounded up."""
     rng = instance_stream(ASSIGNMENT, seed)
     c = rng.randint(0, COST + 1, size=(tasks, sites))
     flowing = rng.random_sample((tasks, tasks)) < FLOWS

@@ -1,4 +1,4 @@
-"""Contamination control: at which of 25 stages of a food chain is prevention worth its cost?
+"""Contamination control: at which of 25 stages of a food chain prevention is worth its cost.
 
 Notation
     x       (25,) 1 where prevention is applied, at cost 1
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contamination:
-    """The objective, in float64; the published float32 values differ in their seventh figure."""
+    """The objective, in float64; the published float32 values differ in the seventh digit."""
 
     case: int
     lam: float
@@ -61,7 +61,7 @@ class Contamination:
 
 @cache
 def chain(case: int) -> Chain:
-    """The rates of a case. Each array has its own fresh generator of the same seed: they share a stream."""
+    """The rates of a case. Each array is drawn from a new generator of the same seed."""
     shapes = ((30, (T,)), (17 / 3, (STAGES, T)), (3 / 7, (STAGES, T)))
     return Chain(*(np.random.RandomState(case).beta(1, b, size=size) for b, size in shapes))
 

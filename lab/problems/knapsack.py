@@ -1,11 +1,11 @@
-"""The quadratic knapsack: items have profits, some pairs of them more together, and a known limit on the weight.
+"""The quadratic knapsack: profits of items and of some pairs of items, and a known limit on the weight.
 
 Notation
     x       (n,) 1 where an item is packed
     p       (n, n) profits, upper triangle: single items on the diagonal, pairs above it
     w       (n,) weights
 
-Objective: -x'p x, subject to w'x <= capacity, which is a constraint of the space: nothing heavier is ever evaluated.
+Objective: -x'p x, subject to w'x <= capacity, which is a constraint of the space.
 All numbers are whole.
 """
 
@@ -41,7 +41,7 @@ OPTIMA = {
 
 @dataclass(frozen=True)
 class Capacity:
-    """The constraint."""
+    """The constraint: at most so much weight."""
 
     weights: Mapping[str, int]
     """item -> weight"""
@@ -53,7 +53,7 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Profit:
-    """The objective, whatever the weight."""
+    """The objective; it does not depend on the capacity."""
 
     p: Ints
 
@@ -73,7 +73,7 @@ class Items(NamedTuple):
     capacity: int
 
     def fingerprint(self) -> str:
-        """A digest of the numbers."""
+        """A digest of the instance's numbers."""
         text = repr([self.p.tolist(), self.w.tolist(), self.capacity])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -106,7 +106,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
 
 @cache
 def items(seed: int, count: int) -> Items:
-    """The numbers of a seed: profits of items and pairs, which pairs have one, then weights."""
+    """The instance of a seed: profits of items and pairs, which pairs have a profit, then weights."""
     rng = instance_stream(KNAPSACK, seed)
     p = np.triu(rng.randint(1, PROFIT + 1, size=(count, count)))
     together = (rng.random_sample((count, count)) < PAIRS) | np.eye(count, dtype=np.bool_)
@@ -117,7 +117,7 @@ def items(seed: int, count: int) -> Items:
 def _design(w: Ints, capacity: int, run: int) -> Ints:
     tried, light = INITIAL, np.empty((0, len(w)), dtype=np.intp)
     while len(light) < INITIAL:
-        tried *= 2  # of the same rows, more: the first ones stay what they were
+        tried *= 2  # more rows of the same stream: the first rows stay the same
         rows = start_rows(single_seed(KNAPSACK, run), np.full(len(w), 2), tried)
         light = rows[rows @ w <= capacity]
     return light[:INITIAL]

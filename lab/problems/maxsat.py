@@ -1,4 +1,4 @@
-"""Weighted maximum satisfiability: of a file, or of random formulas and graphs that need no download.
+"""Weighted maximum satisfiability, of a formula from a file, or of a random formula or graph.
 
 Notation
     x       (V,) truth values
@@ -6,7 +6,7 @@ Notation
     w       (C,) weights
 
 Objective: -sum w sat. The paper standardises w (float32) by its mean and population standard deviation. Some weights
-are then negative, and the best point need not be that of the raw weights.
+are then negative, and the best point may differ from that of the raw weights.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Clauses:
     """The objective: offset - sum w sat, summed in the precision of w (float32 repeats the published values)."""
 
     variable: Ints
-    """(C, L) which variable; 0 in unused places."""
+    """(C, L) the variable of each literal; 0 in unused places."""
     wanted: Ints
-    """(C, L) the value that satisfies; -1, which nothing equals, in unused places."""
+    """(C, L) the value that satisfies each literal; -1 in unused places, which no value equals."""
     w: NDArray[np.floating[Any]]
     offset: float = 0.0
 
@@ -84,7 +84,7 @@ def standardised(weights: tuple[float, ...]) -> NDArray[np.float32]:
 def maxsat(path: str | Path, run: int, weights: str = STANDARDISED) -> Problem:
     """The weighted MaxSAT problem of a .wcnf file. DataError when the file is missing, malformed or has hard clauses.
 
-    The optimum is known for the paper's three files, whatever they are called.
+    The optimum is known for the paper's three formulas, whatever the names of their files.
     """
     checked_choice("weights", weights, (STANDARDISED, RAW))
     formula = read(path)
@@ -96,7 +96,7 @@ def maxsat(path: str | Path, run: int, weights: str = STANDARDISED) -> Problem:
 
 
 def paper_maxsat(name: str, run: int, data: str | Path | None, weights: str = STANDARDISED) -> Problem:
-    """One of the paper's three, from the folder `data`. DataError when its file is not there."""
+    """One of the paper's three problems, from its file in the folder `data`. DataError when the file is missing."""
     file = FILES[name]
     if data is None or not (Path(data) / file).is_file():
         got = "no folder" if data is None else f"{data} without it"
@@ -119,7 +119,7 @@ def random_maxcut(seed: int, run: int = 1, nodes: int = 20, density: float = 0.5
         raise SettingsError(f"random_maxcut: expected a graph with edges, got none for seed={seed}, nodes={nodes} and "
                             f"density={density}; raise the density")  # fmt: skip
     weights = rng.integers(1, 11, size=len(pairs)).astype(np.float64)
-    # an edge that is cut satisfies both of its clauses, any other one of them
+    # a cut edge satisfies both of its clauses, any other edge one of them
     both: tuple[Clause, ...] = tuple((s * u, s * v) for u, v in pairs.tolist() for s in (1, -1))
     formula = Formula(nodes, both, tuple(np.repeat(weights, 2).tolist()))
     instance = {"seed": seed, "nodes": nodes, "density": density, "edges": len(pairs)}

@@ -1,4 +1,4 @@
-"""What a person sees while a grid is worked through: plain lines, or a live board in a terminal."""
+"""What a person sees while runs are made: plain lines, or a live board in a terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lab.runs.progress import Board, duration
 
 
 class Display(Protocol):
-    """Told of each event after the board took it in."""
+    """Shows events; each comes after the board was updated with it."""
 
     def show(self, event: Event) -> None: ...
 
 
 class Plain:
-    """One line a finished run."""
+    """Prints one line for each finished run."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -31,7 +31,7 @@ class Plain:
 
 
 def said(event: Event, board: Board) -> str | None:
-    """The event in a line; None where it deserves none."""
+    """The event in a line; None for events that are not printed."""
     match event:
         case Finished(task, outcome, fresh):
             how = duration(outcome.seconds) if fresh else "done by another process"
@@ -62,12 +62,12 @@ def display(board: Board) -> Iterator[Display]:
         try:
             yield shown
         finally:
-            board.running.clear()  # the last drawing stays on the screen; what was under way has ended with this
+            board.running.clear()  # the last drawing stays on the screen, where no run is under way any more
             shown.draw()
 
 
 def summary(board: Board) -> list[str]:
-    """What came of it all, in a few lines."""
+    """Which runs finished and which failed, in a few lines."""
     lines = [f"{board.finished()} of {len(board.tasks)} runs recorded, {board.fresh} of them now, "
              f"in {duration(board.elapsed)}"]  # fmt: skip
     if board.elsewhere:

@@ -1,4 +1,4 @@
-"""What there is to run, and what a grid would do, as lines of text."""
+"""Lists of problems and methods, and of the runs that a command would make, as lines of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.runs.progress import Board
 
 
 def listing(data: str | None) -> list[str]:
-    """Problems, methods and groups, a line each."""
+    """One line for each problem, method and group."""
     lines = ["problems"]
     lines += [f"  {name:20} {_about_problem(name, data)}" for name in PROBLEMS]
     lines += ["", "methods"]
@@ -55,7 +55,7 @@ def _version(package: str) -> str:
 
 
 def plan(board: Board) -> list[str]:
-    """What is recorded and what is to do, a line a problem and method."""
+    """For each problem and method a line: how many runs are recorded, and which are to do."""
     groups: dict[tuple[str, str, int], list[Task]] = {}
     for task in board.tasks:
         groups.setdefault((task.row, task.method, task.budget), []).append(task)
@@ -74,7 +74,7 @@ def _share(tasks: list[Task], done: Collection[object]) -> str:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """1-3,5 for 1, 2, 3, 5."""
+    """Numbers as ranges: 1-3,5 for 1, 2, 3, 5."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][-1] + 1:

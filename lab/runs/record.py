@@ -30,7 +30,7 @@ Key = tuple[str, int | None, str, str, int, int]
 
 @dataclass(frozen=True)
 class Record:
-    """A run. `rows` are as the method saw them (of the relocated problem, if it was)."""
+    """One finished run. `rows` are those that the method saw: of the relocated problem, if it was relocated."""
 
     problem: str
     instance: dict[str, Any]
@@ -39,20 +39,20 @@ class Record:
     method: str
     settings: dict[str, Any]
     run: int
-    """The paper's run, 1..25: instance and initial points."""
+    """Number of the paper's run, 1..25, which fixes the instance and the initial points."""
     seed: int
-    """The method's own."""
+    """The seed of the method."""
     initial: int
-    """How many of the evaluations were initial points."""
+    """Number of initial points among the evaluations."""
     sizes: tuple[int, ...]
     """Number of values of each variable."""
     rows: Ints
-    """(n, d), in the order evaluated."""
+    """(n, d), in the order of evaluation."""
     values: Floats
-    """(n,)"""
+    """(n,), in the order of evaluation."""
     seconds: Floats
-    """(n - initial,): processor time of each suggestion, tell and ask together, evaluations left out; a busy machine
-    does not count against a method.
+    """(n - initial,): processor time of each suggestion, tell and ask together, without evaluations. Other work on the
+    machine does not lengthen it.
     """
     versions: dict[str, str]
     revision: str
@@ -67,7 +67,7 @@ class Record:
 
     @property
     def key(self) -> Key:
-        """The same for two records of the same run."""
+        """Equal for two records of the same run."""
         return (
             self.problem,
             self.relocated,
@@ -98,7 +98,7 @@ def comparable(settings: Mapping[str, Any], room: str = "") -> dict[str, Any]:
 
 
 def line(record: Record) -> str:
-    """The record as one line with its end. Rows and values are exact, seconds have four significant digits."""
+    """The record as one line, newline included. Rows and values are exact, seconds have four significant digits."""
     entries = {
         "format": FORMAT,
         **{each.name: getattr(record, each.name) for each in fields(record)},
@@ -111,7 +111,7 @@ def line(record: Record) -> str:
 
 
 def parse(text: str) -> Record:
-    """The record of a line. DataError, which says what is wrong with it, when it is none."""
+    """The record of a line. DataError, which says what is wrong, when the line is no record."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -130,8 +130,8 @@ def parse(text: str) -> Record:
 def read(path: str | Path) -> list[Record]:
     """The records of a .jsonl file, or of all such files in a folder or its subfolder `runs`, each run once.
 
-    Results brought together from two machines may hold a run twice; the first counts. DataError with file and line
-    when a line is damaged, and when nothing is there. Another process may be writing.
+    Where results of two machines were put together and a run is there twice, the first record counts. DataError with
+    file and line when a line is damaged, and when there is no file. Another process may be writing.
     """
     files = _files(Path(path))
     if not files:
@@ -146,7 +146,7 @@ def read(path: str | Path) -> list[Record]:
 
 
 def parse_at(text: str, path: Path, number: int) -> Record:
-    """`parse`, whose error says where the line stands."""
+    """`parse`, with file and line number in its error."""
     try:
         return parse(text)
     except DataError as error:
@@ -157,9 +157,9 @@ def parse_at(text: str, path: Path, number: int) -> Record:
 
 @contextlib.contextmanager
 def locked(file: IO[Any], exclusive: bool) -> Iterator[None]:
-    """Within: no other process that asks for the lock of the open file has it, or only readers.
+    """Within: this process has the lock of the open file, alone or (exclusive=False) together with other readers.
 
-    Where the system has no such locks, readers go without.
+    Without effect on systems that have no such locks.
     """
     try:
         import fcntl

@@ -117,7 +117,7 @@ def six(_: Record) -> Problem:
 
 def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_out() -> None:
     every = cases.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
-    assert [(case.record.run, case.told) for case in every] == [(1, 10), (1, 20)]
+    assert [(case.record.run, case.observations) for case in every] == [(1, 10), (1, 20)]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_damaged_line_is_named(text: str, tmp_path: Path) -> None:
 
 def exhaustive(case: cases.Case, space: Space) -> float:
     """The largest log EI of any point not yet told, under the model that `ascent` draws."""
-    n, settings, rng = case.told, settings_of("default"), np.random.default_rng(case.record.run)
+    n, settings, rng = case.observations, settings_of("default"), np.random.default_rng(case.record.run)
     told = Told(case.record.rows[:n], case.record.values[:n])
     model, view = Beliefs(space, settings).advance(rng, told)
     best = view.data.X[int(np.argmin(view.data.y))]
@@ -328,7 +328,7 @@ def branin_run(folder: Path) -> None:
 @pytest.mark.usefixtures("cheap")
 def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     branin_run(tmp_path)
-    asked = ["foresight", "--results", str(tmp_path), "--by", "random", "--told", "20", "--ahead", "10",
+    asked = ["foresight", "--results", str(tmp_path), "--by", "random", "--observations", "20", "--ahead", "10",
              "--out", str(tmp_path / "out.jsonl"), "--model", f"default:{CHEAP},default:{CHEAP}@mode"]  # fmt: skip
     assert cli.main(asked) == 0
     out, err = capsys.readouterr()
@@ -346,5 +346,5 @@ def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytes
     assert cli.main([*asked, "--runs", "9-7"]) == 2
     assert "runs: expected numbers from 1 to 25 such as" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        cli.main([*asked, "--told", "x"])
-    assert "--told: expected a whole number >= 1, got 'x'" in capsys.readouterr().err
+        cli.main([*asked, "--observations", "x"])
+    assert "--observations: expected a whole number >= 1, got 'x'" in capsys.readouterr().err

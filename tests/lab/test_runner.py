@@ -515,6 +515,11 @@ def test_the_revision_is_that_of_the_checkout_and_says_when_code_was_changed(
     assert look() == head[:12]
     (tmp_path / "results").write_text("2")
     assert look() == head[:12]  # results are no code
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "method.py").write_text("2")
+    assert look() == head[:12] + "+"  # the laboratory is code
+    (tmp_path / "lab" / "method.py").unlink()
+    assert look() == head[:12]
     (home / "code.py").write_text("2")
     assert look() == head[:12] + "+"
     inner = tmp_path / "venv" / "carbo"  # installed inside a checkout of something else

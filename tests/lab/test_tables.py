@@ -26,12 +26,10 @@ from lab.tables import (
 )
 from lab.tables import (
     formats,
+    losses,
     paper,
     rankings,
     tables,
-)
-from lab.tables import (
-    losses as verdicts,
 )
 from lab.tables import (
     page as results_page,
@@ -200,7 +198,7 @@ def test_the_newest_settings_of_a_method_are_shown_and_the_older_ones_on_request
     new = branin("default", {1: 4.0}, settings={"x": 2}, revision="bbb", finished="2026-02-01T00:00:00Z")
     shown = arrange(new + old)
     assert [len(shown.of("branin", ORIGINAL, version)) for version in shown.versions] == [1]
-    assert shown.older == {"default": 2}
+    assert shown.hidden == {"default": 2}
     assert effort.runs(shown, ORIGINAL).notes == ("carbo, preset default: 2 runs with older settings not shown",)
     every = arrange(old + new, Selection(all_versions=True))
     assert list(every.labels.values()) == ["carbo, preset default", "carbo, preset default [aaa]"]
@@ -219,12 +217,12 @@ def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_na
     (version,) = shown.versions
     assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
     assert shown.ends("ising-0", ORIGINAL, version) == {Case(1, None): pytest.approx(0.2)}
-    assert shown.before == {("ising-0", ORIGINAL, "default"): "aaa"}
-    assert shown.older == {"default": 2}
+    assert shown.stand_ins == {("ising-0", ORIGINAL, "default"): "aaa"}
+    assert shown.hidden == {"default": 2}
     notes = [note for table in tables.measured(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
     assert "carbo, preset default on Ising λ=0: runs with the settings before its newest, revision aaa" in notes
     every = arrange(ancient + old + new, Selection(all_versions=True))
-    assert (every.before, len(every.versions)) == ({}, 3)
+    assert (every.stand_ins, len(every.versions)) == ({}, 3)
 
 
 def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None:
@@ -241,7 +239,7 @@ def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None
     (version,) = shown.versions
     assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
     assert shown.ends("pest-control", ORIGINAL, version) == {Case(1, None): 12.0}
-    assert shown.older == {"default": 2}
+    assert shown.hidden == {"default": 2}
 
 
 def test_a_variants_settings_for_noisy_values_belong_to_it_too_whatever_the_preset_is_by_now() -> None:
@@ -494,19 +492,19 @@ def test_a_lost_comparison_is_said_and_a_won_one_counted() -> None:
     ends = dict.fromkeys(range(1, 6), 0.5)
     better = {run: 0.45 + 0.001 * run for run in ends}
     shown = arrange(branin("default", ends) + branin("smac", better) + branin("random", dict.fromkeys(ends, 0.9)))
-    found = verdicts.against_rivals(shown, ORIGINAL, "default")
+    found = losses.against_rivals(shown, ORIGINAL, "default")
     assert [(each.other, each.sign, each.clear) for each in found] == [("Random search", -1, True), ("SMAC3", 1, True)]
-    assert [str(each) for each in verdicts.lost(found)] == [
+    assert [str(each) for each in losses.lost(found)] == [
         "Branin, original: SMAC3 by 0.0470 ± 0.0007 (5 runs), clearly"
     ]
-    assert verdicts.score(found) == (
+    assert losses.score(found) == (
         "better in 1 of 2 comparisons (clearly in 1), the same in 0, worse in 1 (clearly in 1)"
     )
 
 
 def test_two_runs_need_more_than_two_standard_errors_to_be_clear() -> None:
     shown = arrange(branin("default", {1: 0.50, 2: 0.50}) + branin("smac", {1: 0.46, 2: 0.48}))
-    (verdict,) = verdicts.against_rivals(shown, ORIGINAL, "default")
+    (verdict,) = losses.against_rivals(shown, ORIGINAL, "default")
     assert verdict.behind.mean == pytest.approx(3 * (verdict.behind.error or 0))
     assert verdict.limit == pytest.approx(12.7062, abs=1e-4)  # Student's t with one degree of freedom
     assert not verdict.clear
@@ -516,7 +514,7 @@ def test_two_runs_need_more_than_two_standard_errors_to_be_clear() -> None:
 def test_the_paper_preset_falls_short_beyond_two_standard_errors(end: float, short: bool) -> None:
     # printed 0.4113 ± 0.0012; ours without spread
     shown = arrange(branin("paper", {1: end, 2: end}))
-    assert bool(verdicts.short_of_paper(shown)) == short
+    assert bool(losses.short_of_paper(shown)) == short
 
 
 def test_the_page_says_how_it_is_made_what_is_lost_and_where_it_comes_from(tmp_path: Path) -> None:
