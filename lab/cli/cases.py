@@ -118,7 +118,7 @@ def _measure(arguments: argparse.Namespace, experiment: Experiment) -> int:
         )
     print(f"{len(every)} cases of {', '.join(experiment.names)}", file=sys.stderr)
     for line in cases.run(experiment, every, arguments.out, lambda r: problem(r.problem, r.run, arguments.data)):
-        case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} told"
+        case = f"{line['problem']} by {line['by']} run {line['run']}, {line['told']} observations"
         print(f"{case}, {line['model']}: {experiment.shown} {line[experiment.shown]:.3f}", file=sys.stderr, flush=True)
     wanted = {experiment.key(case, name) for case in every for name in experiment.names}
     lines = [line for line in cases.read(arguments.out) if cases.key_of(line) in wanted]

@@ -166,7 +166,7 @@ def _do(board: Board, store: Store, arguments: argparse.Namespace) -> int:
         with _engine(todo, board, store, arguments) as events:
             _follow(board, events)
     except KeyboardInterrupt:
-        print("\n".join([*summary(board), "interrupted; the same command goes on from here"]))
+        print("\n".join([*summary(board), "interrupted; give the same command again to continue"]))
         return 130
     print("\n".join(summary(board)))
     return 1 if board.failed else 0
@@ -183,7 +183,7 @@ def _engine(todo: list[Task], board: Board, store: Store, arguments: argparse.Na
         return
     from lab.runs import cluster
 
-    with cluster.connected(arguments.ray_address, arguments.jobs) as joined:
+    with cluster.connection(arguments.ray_address, arguments.jobs) as joined:
         board.at_once = joined.at_once
         with contextlib.closing(cluster.work(todo, store, joined)) as events:
             yield events

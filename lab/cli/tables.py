@@ -28,7 +28,7 @@ def add(what: Commands) -> None:
         "the paper's tables with our rows next to its own",
         about="Prints the paper's tables with the recorded runs next to its printed numbers: best values (mean, "
         "standard error, number of runs), distance from the best possible, paired differences to the default preset, "
-        "ranks over problems, evaluations to the paper's COMBO value, seconds a suggestion, and which runs were done.",
+        "ranks over problems, evaluations to the paper's COMBO value, seconds of a suggestion, and runs made.",
         examples=EXAMPLES,
     )
     _add_selection(table)

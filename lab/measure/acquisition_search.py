@@ -27,7 +27,7 @@ from carbo.acquisition.search import COOLING, Found, metropolis
 from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
 from carbo.space.rows import row_keys
-from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared
+from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
@@ -56,7 +56,7 @@ def experiment(searches: Sequence[str]) -> Experiment:
                                 f"{', '.join(CHANGED)}, such as climbers=5, got something else")  # fmt: skip
         _settings(name)
     if searches[0] in SEARCHES:
-        raise SettingsError(f"search: expected one with an end of its own first, such as {LOCAL}, got {searches[0]!r}; "
+        raise SettingsError(f"search: expected first one that ends by itself, such as {LOCAL}, got {searches[0]!r}; "
                             "its seconds are what the others get")  # fmt: skip
     version = digest(comparable(settings_of("default").to_dict()), list(searches))
     return Experiment(tuple(searches), measure, lambda _: version, table, "height", together=True)
@@ -133,7 +133,7 @@ SEARCHES = {"genetic": _genetic, "annealing": _annealing}
 
 def table(lines: Lines, searches: Sequence[str]) -> Table:
     """A table of the searches over the cases that all of them have."""
-    of = shared(lines, searches)
+    of = shared_lines(lines, searches)
     top = [max(float(line["height"]) for line in of_case) for of_case in zip(*of.values(), strict=True)]
     rows = []
     for name, by in of.items():

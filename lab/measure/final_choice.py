@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from carbo.errors import DataError
-from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared
+from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
-from lab.tables.statistics import paired, summary
+from lab.tables.statistics import paired_differences, summary
 
 if TYPE_CHECKING:
     from lab.problems import Problem
@@ -59,11 +59,11 @@ def measure(case: Case, ways: Sequence[str], problem: Problem) -> Iterator[Line]
 
 def table(lines: Lines, ways: Sequence[str]) -> Table:
     """A table of both ways over the cases."""
-    of = shared(lines, ways)
+    of = shared_lines(lines, ways)
     true = {way: dict(enumerate(float(line["true"]) for line in by)) for way, by in of.items()}
     rows = []
     for way, by in of.items():
-        beside = paired(true[way], true[ways[0]])
+        beside = paired_differences(true[way], true[ways[0]])
         assert beside is not None
         promised = summary([float(line["promised"]) for line in by])
         cells = (cell(promised, 3), cell(summary(list(true[way].values())), 3),

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
-from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared
+from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
-from lab.tables.statistics import paired, summary
+from lab.tables.statistics import paired_differences, summary
 
 if TYPE_CHECKING:
     from carbo.inference.outcome import Scale
@@ -146,7 +146,7 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
 
 def table(lines: Lines, models: Sequence[str]) -> Table:
     """A table of the models over the cases that all of them have; gains are differences to the first model."""
-    of = shared(lines, models)
+    of = shared_lines(lines, models)
     rows = tuple(_row(model, of[model], of[models[0]]) for model in models)
     columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error",
                "first draw, s", "next draw, s")  # fmt: skip
@@ -155,7 +155,7 @@ def table(lines: Lines, models: Sequence[str]) -> Table:
 
 def _row(model: str, lines: Lines, first: Lines) -> Row:
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
-    beside = paired(gains, base)
+    beside = paired_differences(gains, base)
     assert beside is not None
     ahead = [sum(sign * (gains[i] - base[i]) > CLEAR for i in gains) for sign in (1, -1)]
     cells = [cell(summary(list(gains.values())), 3), *(Cell(""), Cell(""))]

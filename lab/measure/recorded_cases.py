@@ -109,7 +109,7 @@ def read(path: Path) -> list[Line]:
     return list(lines.values())
 
 
-def shared(lines: Lines, names: Sequence[str]) -> dict[str, Lines]:
+def shared_lines(lines: Lines, names: Sequence[str]) -> dict[str, Lines]:
     """The lines of each name on the cases that all names have, in one order. DataError when there is no such case."""
     of: dict[str, dict[Key, Mapping[str, Any]]] = {name: {} for name in names}
     for line in lines:

@@ -62,9 +62,9 @@ class BOCS:
             row: Ints = self._space.random_rows(self._rng, 1)[0]
             return row
         with limited(len(self._values), None):
-            return self._minimise(self._rng, self._drawn())
+            return self._minimise(self._rng, self._draw_polynomial())
 
-    def _drawn(self) -> search.Polynomial:
+    def _draw_polynomial(self) -> search.Polynomial:
         """Draw a polynomial from the posterior, and move the chain on."""
         data = model.regression(self._rows, self._values, self._order)
         sweeps = FIRST if self._chain is None else THEN

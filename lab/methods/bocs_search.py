@@ -86,12 +86,12 @@ def relax(polynomial: Polynomial) -> Relaxation:
     """
     cost, constant = as_signs(polynomial)
     scale = float(np.abs(cost).max()) or 1.0
-    matrix, multipliers = _solved(cost / scale)
+    matrix, multipliers = _solve(cost / scale)
     least = float(np.linalg.eigvalsh(cost / scale - np.diag(multipliers))[0])
     return Relaxation(matrix, constant + scale * float(multipliers.sum() + len(cost) * min(least, 0.0)))
 
 
-def _solved(cost: Floats) -> tuple[Floats, Floats]:
+def _solve(cost: Floats) -> tuple[Floats, Floats]:
     """S and the multipliers of its diagonal."""
     from scipy import sparse
 
@@ -126,7 +126,7 @@ def _solver() -> Any:
     return scs
 
 
-def rounded(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIONS) -> Ints:
+def round_relaxation(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIONS) -> Ints:
     """Rows (directions, d): on which side of a random hyperplane each row of a factor of S lies (Goemans and
     Williamson 1995), seen from the side of s_0."""
     eigenvalues, vectors = np.linalg.eigh(matrix)
@@ -137,7 +137,7 @@ def rounded(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIO
 
 def by_relaxation(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
     """A row (d,) of small value: the best row of the rounding."""
-    rows = rounded(rng, relax(polynomial).matrix)
+    rows = round_relaxation(rng, relax(polynomial).matrix)
     best: Ints = rows[np.argmin(polynomial.values(rows.astype(np.float64)))]
     return best
 

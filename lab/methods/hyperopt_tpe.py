@@ -9,7 +9,7 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods.base import Method
-from lab.methods.third_party import ordered, permitted, quiet
+from lab.methods.third_party import is_ordered, quiet, within_constraint
 
 NAME = "tpe-hyperopt"
 
@@ -61,7 +61,7 @@ def _parameters(space: Space) -> tuple[list[str], dict[str, Any]]:
     labels = [f"x{i}" for i in range(space.dim)]  # hyperopt orders labels in another way
     made = {
         label: hp.uniformint(label, 0, variable.size - 1)
-        if ordered(variable.graph)
+        if is_ordered(variable.graph)
         else hp.choice(label, list(range(variable.size)))
         for label, variable in zip(labels, space.variables.values(), strict=True)
     }
@@ -72,4 +72,4 @@ def _never_called(_params: object) -> float:
     raise AssertionError("the laboratory evaluates, not hyperopt")
 
 
-TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", permitted(HyperoptTpe), packages=("hyperopt",))
+TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", within_constraint(HyperoptTpe), packages=("hyperopt",))

@@ -90,7 +90,7 @@ def changed(settings: Settings, changes: str, name: str) -> Settings:
     values: dict[str, Any] = {}
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")
-        (values.setdefault(room, {}) if room else values)[inner] = _read(text)
+        (values.setdefault(room, {}) if room else values)[inner] = _value_of(text)
     return settings.changed(values)
 
 
@@ -99,7 +99,7 @@ def _unread(name: str) -> SettingsError:
                          f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
 
 
-def _read(text: str) -> Any:
+def _value_of(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -11,7 +11,7 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods.base import Method
-from lab.methods.third_party import ordered, permitted, quiet
+from lab.methods.third_party import is_ordered, quiet, within_constraint
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -73,7 +73,7 @@ def configurations(space: Space) -> ConfigurationSpace:
 
     made = [
         UniformIntegerHyperparameter(label, 0, variable.size - 1)
-        if ordered(variable.graph)
+        if is_ordered(variable.graph)
         else CategoricalHyperparameter(label, list(range(variable.size)))
         for label, variable in zip(_labels(space), space.variables.values(), strict=True)
     ]
@@ -83,5 +83,9 @@ def configurations(space: Space) -> ConfigurationSpace:
 
 
 SMAC = Method(
-    NAME, "SMAC3", permitted(Smac), {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",)
+    NAME,
+    "SMAC3",
+    within_constraint(Smac),
+    {"facade": "HyperparameterOptimizationFacade", "deterministic": True},
+    ("smac",),
 )

@@ -35,7 +35,7 @@ def quiet(*loggers: str) -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def ordered(graph: Graph) -> bool:
+def is_ordered(graph: Graph) -> bool:
     """Whether the graph is a path over the values in their order, with any weights; other packages get integers."""
     if graph.weights is None:
         return graph.kind == "path"
@@ -43,7 +43,7 @@ def ordered(graph: Graph) -> bool:
     return graph.size > 2 and bool(np.array_equal(edges, np.eye(graph.size, k=1) + np.eye(graph.size, k=-1)))
 
 
-class Permitted:
+class WithinConstraint:
     """One run of a method that has no constraints, on a space with a constraint.
 
     A forbidden row costs no evaluation: the method is told the worst value so far for it, and is asked again. After
@@ -69,10 +69,10 @@ class Permitted:
         return np.asarray(self._space.random_rows(self._rng, 1)[0])
 
 
-def permitted(start: Start) -> Start:
+def within_constraint(start: Start) -> Start:
     """The same runs on spaces without a constraint; `Permitted` runs on spaces with one."""
-    return partial(_start_permitted, start)
+    return partial(_start_within_constraint, start)
 
 
-def _start_permitted(start: Start, space: Space, seed: int, budget: int) -> Strategy:
-    return start(space, seed, budget) if space.constraint is None else Permitted(start, space, seed, budget)
+def _start_within_constraint(start: Start, space: Space, seed: int, budget: int) -> Strategy:
+    return start(space, seed, budget) if space.constraint is None else WithinConstraint(start, space, seed, budget)

@@ -25,7 +25,7 @@ from lab.problems.mixed import mixed
 from lab.problems.nas import nas
 from lab.problems.nk import nk
 from lab.problems.pest_control import pest_control
-from lab.problems.seeds import GROUP, RUNS, checked_run
+from lab.problems.seeds import GROUP, RUNS, check_run
 from lab.problems.sparse import sparse
 
 
@@ -48,7 +48,7 @@ def _without_data(make: Callable[[int], Problem]) -> Builder:
 
 def _random_case(make: Callable[[int, int], Problem]) -> Builder:
     """A random problem with five instances of five starts each, like the paper's cases."""
-    return lambda run, _folders: make((checked_run(run) - 1) // GROUP, run)
+    return lambda run, _folders: make((check_run(run) - 1) // GROUP, run)
 
 
 def _from_folder(name: str, weights: str) -> Builder:

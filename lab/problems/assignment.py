@@ -24,7 +24,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space.space import ENUMERABLE, Space
 from carbo.space.variables import Categorical
 from lab.problems.base import Problem, random_design
-from lab.problems.seeds import ASSIGNMENT, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import ASSIGNMENT, check_run, check_seed, instance_stream, single_seed
 
 BUDGET = 200
 COST, FLOW, FLOWS, EXTENT, CROWDING = 20, 5, 0.3, 9, 8
@@ -70,12 +70,12 @@ def assignment(seed: int, run: int = 1, tasks: int = 15, sites: int = 6) -> Prob
     if tasks < 2 or sites < 2:
         raise SettingsError(f"assignment: expected at least 2 tasks and 2 sites, got tasks={tasks} and sites={sites}; "
                             "for example 15 and 6")  # fmt: skip
-    objective = layout(checked_seed(seed), tasks, sites)
+    objective = layout(check_seed(seed), tasks, sites)
     space = Space({f"task{i}": Categorical(range(1, sites + 1)) for i in range(1, tasks + 1)})
     small = space.cardinality <= ENUMERABLE
     return Problem(
         name="assignment",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=objective,

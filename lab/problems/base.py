@@ -19,7 +19,7 @@ from carbo.errors import SettingsError, SpaceError
 from carbo.numerics.types import Ints
 from carbo.space.space import Constraint, Params, Space
 from carbo.space.variables import Binary
-from lab.problems.seeds import checked_run, start_rows, start_seed
+from lab.problems.seeds import check_run, start_rows, start_seed
 
 Objective = Callable[[Ints], float]
 """A function from a row (d,) to its value; smaller is better."""
@@ -60,7 +60,7 @@ class Problem:
 
     def initial(self, run: int | None = None) -> list[Params]:
         """The initial points of a run of the paper, by default of the problem's own run."""
-        return self.space.decode_many(self.design(checked_run(self.run if run is None else run)))
+        return self.space.decode_many(self.design(check_run(self.run if run is None else run)))
 
     def evaluate(self, params: Mapping[str, Any]) -> float:
         """The value at `params`. SpaceError when they are no point of the space, or violate its constraint."""
@@ -163,7 +163,7 @@ def _tagged_rows(tag: str, sizes: Ints, n: int, run: int) -> Ints:
     return start_rows(start_seed(tag, run), sizes, n)
 
 
-def checked_lambda(lam: float) -> float:
+def check_lambda(lam: float) -> float:
     """`lam`, or SettingsError unless it is a finite number from 0 on."""
     if isinstance(lam, bool) or not isinstance(lam, int | float) or not math.isfinite(lam) or lam < 0:
         raise SettingsError(f"lam: expected a number from 0 on, got {lam!r}; the paper uses 0, 1e-4 and 1e-2")
@@ -175,7 +175,7 @@ def lambda_name(lam: float) -> str:
     return next((name for name, known in LAMBDAS.items() if known == lam), f"{lam:g}")
 
 
-def checked_choice(what: str, value: str, known: tuple[str, ...]) -> str:
+def check_choice(what: str, value: str, known: tuple[str, ...]) -> str:
     """`value`, or SettingsError unless it is one of `known`."""
     if value not in known:
         raise SettingsError(f"{what}: expected {' or '.join(map(repr, known))}, got {value!r}")

@@ -17,8 +17,8 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Categorical, Float, Variable
-from lab.problems.base import Problem, checked_choice
-from lab.problems.seeds import BRANIN, checked_run, single_seed, start_rows
+from lab.problems.base import Problem, check_choice
+from lab.problems.seeds import BRANIN, check_run, single_seed, start_rows
 
 LEVELS, BUDGET = 51, 100
 BOUNDS = {"a": (-5.0, 10.0), "b": (0.0, 15.0)}
@@ -43,11 +43,11 @@ def branin(run: int, graph: str = "path") -> Problem:
     the weight matters where the plain Laplacian is used. The paper's random points were not published: they are drawn
     as for the other problems, from the tag `seeds.BRANIN`.
     """
-    checked_choice("graph", graph, ("path", "published"))
+    check_choice("graph", graph, ("path", "published"))
     space = Space({name: _levels(low, high, graph) for name, (low, high) in BOUNDS.items()})
     return Problem(
         name="branin" if graph == "path" else "branin-published",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=value,

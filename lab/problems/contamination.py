@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from carbo.numerics.types import Floats, Ints
-from lab.problems.base import Problem, binaries, checked_lambda, lambda_name, random_design
-from lab.problems.seeds import CONTAMINATION, checked_run, seed_pair
+from lab.problems.base import Problem, binaries, check_lambda, lambda_name, random_design
+from lab.problems.seeds import CONTAMINATION, check_run, seed_pair
 
 STAGES, BUDGET = 25, 270
 T, U, EPS, RHO = 100, 0.1, 0.05, 1.0
@@ -68,12 +68,12 @@ def chain(case: int) -> Chain:
 
 def contamination(run: int, lam: float) -> Problem:
     """Contamination control of the run's case; lam weighs the number of preventions."""
-    lam, seeds = checked_lambda(lam), seed_pair(CONTAMINATION, run)
+    lam, seeds = check_lambda(lam), seed_pair(CONTAMINATION, run)
     space = binaries("stage", STAGES)
     value, preventions = OPTIMA[seeds.case]
     return Problem(
         name=f"contamination-{lambda_name(lam)}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Contamination(seeds.case, lam),

@@ -53,7 +53,7 @@ class Factors:
             touched = [factor for factor in left if chosen in factor.scope]
             if _entries(touched) > LARGEST:
                 return None
-            whole = _added(touched)
+            whole = _sum(touched)
             scope = tuple(i for i in whole.scope if i != chosen)
             smaller = Factor(scope, np.asarray(whole.table.min(axis=whole.scope.index(chosen))))
             left = [factor for factor in left if chosen not in factor.scope] + [smaller]
@@ -70,7 +70,7 @@ def _entries(factors: list[Factor]) -> int:
     return math.prod(_sizes(factors).values())
 
 
-def _added(factors: list[Factor]) -> Factor:
+def _sum(factors: list[Factor]) -> Factor:
     """The sum of tables, as one table over all of their variables."""
     sizes = _sizes(factors)
     total = np.zeros(tuple(sizes.values()))

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from carbo.numerics.types import Floats, Ints
-from lab.problems.base import Problem, binaries, checked_lambda, lambda_name, random_design
-from lab.problems.seeds import ISING, checked_run, seed_pair, signs, uniforms
+from lab.problems.base import Problem, binaries, check_lambda, lambda_name, random_design
+from lab.problems.seeds import ISING, check_run, seed_pair, signs, uniforms
 
 SIDE, EDGES, BUDGET = 4, 24, 170
 HORIZONTAL = np.array([0, 2, 4, 7, 9, 11, 14, 16, 18, 21, 22, 23])
@@ -81,11 +81,11 @@ def interactions(case: int) -> Floats:
 
 def ising(run: int, lam: float) -> Problem:
     """Ising sparsification of the run's case; lam weighs the number of edges kept."""
-    lam, seeds = checked_lambda(lam), seed_pair(ISING, run)
+    lam, seeds = check_lambda(lam), seed_pair(ISING, run)
     space = binaries("edge", EDGES)
     return Problem(
         name=f"ising-{lambda_name(lam)}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Ising(seeds.case, lam),

@@ -24,7 +24,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space.space import ENUMERABLE, Space
 from carbo.space.variables import Binary
 from lab.problems.base import Problem
-from lab.problems.seeds import KNAPSACK, checked_run, checked_seed, instance_stream, single_seed, start_rows
+from lab.problems.seeds import KNAPSACK, check_run, check_seed, instance_stream, single_seed, start_rows
 
 BUDGET, INITIAL = 200, 20
 PROFIT, WEIGHT, PAIRS, ROOM = 100, 50, 0.25, 0.4
@@ -85,7 +85,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
     """
     if count < 2:
         raise SettingsError(f"knapsack: expected at least 2 items, got {count}; for example 40")
-    made = items(checked_seed(seed), count)
+    made = items(check_seed(seed), count)
     names = [f"item{i}" for i in range(1, count + 1)]
     limit = Capacity(dict(zip(names, made.w.tolist(), strict=True)), made.capacity)
     space = Space({name: Binary() for name in names}, constraint=limit)
@@ -93,7 +93,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
     small = space.cardinality <= ENUMERABLE
     return Problem(
         name="knapsack",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=objective,

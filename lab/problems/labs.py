@@ -17,7 +17,7 @@ import numpy as np
 from carbo.errors import SettingsError
 from carbo.numerics.types import Floats, Ints
 from lab.problems.base import Problem, binaries, random_design
-from lab.problems.seeds import LABS, checked_run, single_seed
+from lab.problems.seeds import LABS, check_run, single_seed
 
 BUDGET = 200
 ENERGIES = (1, 1, 2, 2, 7, 3, 8, 12, 13, 5, 10, 6, 19, 15, 24, 32, 25, 29, 26, 26, 39, 47, 36, 36, 45, 37, 50, 62, 59)
@@ -46,7 +46,7 @@ def labs(run: int, length: int = 30) -> Problem:
     known = length < len(ENERGIES) + 2
     return Problem(
         name="labs",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Energy(),

@@ -26,7 +26,7 @@ from carbo.space.space import Space
 from carbo.space.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
 from lab.problems.base import Problem, random_design
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import MIXED, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import MIXED, check_run, check_seed, instance_stream, single_seed
 
 BUDGET, VALLEYS = 150, 6
 KNOBS: dict[str, Variable] = {
@@ -57,10 +57,10 @@ def mixed(seed: int, run: int = 1) -> Problem:
     space = Space(KNOBS)
     return Problem(
         name="mixed",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
-        objective=machine(checked_seed(seed)),
+        objective=machine(check_seed(seed)),
         design=random_design(MIXED, space),
         optimum=_least(int(seed)),
         instance={"seed": int(seed), "start_seed": single_seed(MIXED, run)},

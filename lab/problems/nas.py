@@ -18,7 +18,7 @@ from examples.nas.cifar10 import located
 from examples.nas.objective import Objective
 from examples.nas.training import EPOCHS, SEEDS
 from lab.problems.base import Problem
-from lab.problems.seeds import checked_run
+from lab.problems.seeds import check_run
 
 BUDGET = 260
 PACKAGES = {"digits": ("torch", "scikit-learn"), "cifar10": ("torch",)}
@@ -47,7 +47,7 @@ def nas(data: str, run: int, folder: str | Path | None = None, trained: str | Pa
         located(folder)
     return Problem(
         name=f"nas-{data}",
-        run=checked_run(run),
+        run=check_run(run),
         space=Space({name: Binary() for name in NAMES}),
         budget=BUDGET,
         objective=Objective(data, *(None if each is None else str(each) for each in (folder, trained))),

@@ -15,7 +15,7 @@ import numpy as np
 from carbo.errors import SettingsError
 from lab.problems.base import Problem, binaries, random_design
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import NK, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import NK, check_run, check_seed, instance_stream, single_seed
 
 BUDGET = 200
 
@@ -27,10 +27,10 @@ def nk(seed: int, run: int = 1, bits: int = 30, k: int = 4) -> Problem:
     space = binaries("x", bits)
     return Problem(
         name="nk",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
-        objective=landscape(checked_seed(seed), bits, k),
+        objective=landscape(check_seed(seed), bits, k),
         design=random_design(NK, space),
         optimum=_least(int(seed), bits, k),
         instance={"seed": int(seed), "bits": bits, "k": k, "start_seed": single_seed(NK, run)},

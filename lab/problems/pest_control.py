@@ -19,8 +19,8 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Categorical
-from lab.problems.base import Problem, checked_choice, random_design
-from lab.problems.seeds import PEST_CONTROL, SEED_LIMIT, checked_run, single_seed
+from lab.problems.base import Problem, check_choice, random_design
+from lab.problems.seeds import PEST_CONTROL, SEED_LIMIT, check_run, single_seed
 
 STATIONS, CHOICES, BUDGET = 25, 5, 320
 T, U = 100, 0.1
@@ -82,15 +82,15 @@ def pest_control(run: int, variant: str = "noisy", graph: str = "complete") -> P
     is right for pesticides without an order; the paper's experiments used "path". The best
     known mean of the noisy problem is about 12.0; its least mean is not known exactly.
     """
-    checked_choice("variant", variant, ("noisy", "fixed"))
-    checked_choice("graph", graph, ("complete", "path"))
+    check_choice("variant", variant, ("noisy", "fixed"))
+    check_choice("graph", graph, ("complete", "path"))
     start = single_seed(PEST_CONTROL, run)
     stream = start + SEED_LIMIT
     choices = Categorical(range(CHOICES), graph=graph)
     space = Space({f"station{i}": choices for i in range(1, STATIONS + 1)})
     return Problem(
         name="pest-control" + "-fixed" * (variant == "fixed") + "-path" * (graph == "path"),
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Noisy(stream) if variant == "noisy" else Fixed(stream),

@@ -34,7 +34,7 @@ class SeedPair(NamedTuple):
     start: int
 
 
-def checked_run(run: int) -> int:
+def check_run(run: int) -> int:
     """`run`, or SettingsError unless it is one of 1..RUNS."""
     if isinstance(run, bool) or not isinstance(run, int | np.integer) or not 1 <= run <= RUNS:
         raise SettingsError(f"run: expected a whole number from 1 to {RUNS}, got {run!r}; "
@@ -42,7 +42,7 @@ def checked_run(run: int) -> int:
     return int(run)
 
 
-def checked_seed(seed: int) -> int:
+def check_seed(seed: int) -> int:
     """`seed`, or SettingsError unless it is a whole number from 0 on."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise SettingsError(f"seed: expected a whole number from 0 on, got {seed!r}; for example 1")
@@ -69,12 +69,12 @@ def seed_pairs(tag: str) -> list[SeedPair]:
 
 def single_seed(tag: str, run: int) -> int:
     """The start seed of a run."""
-    return single_seeds(tag)[checked_run(run) - 1]
+    return single_seeds(tag)[check_run(run) - 1]
 
 
 def seed_pair(tag: str, run: int) -> SeedPair:
     """The case and start seeds of a run."""
-    return seed_pairs(tag)[checked_run(run) - 1]
+    return seed_pairs(tag)[check_run(run) - 1]
 
 
 def start_seed(tag: str, run: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from carbo.errors import SettingsError
 from lab.problems.base import Problem, binaries, random_design
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import SPARSE, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import SPARSE, check_run, check_seed, instance_stream, single_seed
 
 BITS, BUDGET = 40, 150
 PARTNERS = 2.0
@@ -30,10 +30,10 @@ def sparse(matter: int, seed: int, run: int = 1) -> Problem:
     space = binaries("x", BITS)
     return Problem(
         name=f"sparse-{matter}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
-        objective=function(matter, checked_seed(seed)),
+        objective=function(matter, check_seed(seed)),
         design=random_design(SPARSE, space),
         optimum=_least(matter, int(seed)),
         instance={"seed": int(seed), "matter": matter, "start_seed": single_seed(SPARSE, run)},

@@ -42,7 +42,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
+def connection(address: str | None, jobs: int | None) -> Generator[Cluster]:
     """Within: a connection to the Ray cluster at an address, or to a new local one of `jobs` processors.
 
     SettingsError when Ray is not installed or nothing answers at the address.

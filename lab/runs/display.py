@@ -25,22 +25,22 @@ class Plain:
         self._board = board
 
     def show(self, event: Event) -> None:
-        text = said(event, self._board)
+        text = event_line(event, self._board)
         if text is not None:
             print(text, file=sys.stderr if isinstance(event, Failed | Note) else sys.stdout, flush=True)
 
 
-def said(event: Event, board: Board) -> str | None:
+def event_line(event: Event, board: Board) -> str | None:
     """The event in a line; None for events that are not printed."""
     match event:
         case Finished(task, outcome, fresh):
-            how = duration(outcome.seconds) if fresh else "done by another process"
+            how = duration(outcome.seconds) if fresh else "made by another process"
             text = f"[{board.finished()}/{len(board.tasks)}] {task}: {outcome.best:.6g} ({how})"
-            return ", ".join(filter(None, (text, str(board.left()))))
+            return ", ".join(filter(None, (text, str(board.time_left()))))
         case Failed(task, why):
             return f"lab: {task} failed: {why}"
         case Elsewhere(task):
-            return f"{task}: another process is at it"
+            return f"{task}: another process makes this run"
         case Note(text):
             return f"lab: {text}"
     return None
@@ -55,10 +55,10 @@ def display(board: Board) -> Iterator[Display]:
     from rich.console import Console
     from rich.live import Live
 
-    from lab.runs.live_board import Shown
+    from lab.runs.live_board import LiveBoard
 
     with Live(console=Console(stderr=True), auto_refresh=False, redirect_stdout=False) as live:
-        shown = Shown(board, live)
+        shown = LiveBoard(board, live)
         try:
             yield shown
         finally:
@@ -71,7 +71,7 @@ def summary(board: Board) -> list[str]:
     lines = [f"{board.finished()} of {len(board.tasks)} runs recorded, {board.fresh} of them now, "
              f"in {duration(board.elapsed)}"]  # fmt: skip
     if board.elsewhere:
-        lines.append(f"{len(board.elsewhere)} left to another process that is at them")
+        lines.append(f"{len(board.elsewhere)} left to another process")
     if board.failed:
         lines.append(f"{len(board.failed)} failed:")
         lines += [f"  {event.task}: {event.why}" for event in board.failed]

@@ -106,7 +106,7 @@ def grid(wanted: Wanted) -> Grid:
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
     folders = (wanted.data, wanted.trained)
-    settings = {(p.name, m.name): compared(m.version_for(p.noisy)) for p in problems for m in methods}
+    settings = {(p.name, m.name): settings_key(m.version_for(p.noisy)) for p in problems for m in methods}
     tasks = tuple(
         Task(p.name, run if relocated else None, m.name, settings[p.name, m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
@@ -119,7 +119,7 @@ def grid(wanted: Wanted) -> Grid:
     return Grid(tasks, tuple(skipped))
 
 
-def compared(method: Method) -> str:
+def settings_key(method: Method) -> str:
     """A method's settings as a task names them, by which its runs are found again."""
     return canonical(comparable(method.settings))
 
@@ -129,7 +129,7 @@ def _budget(of: Problem, at_most: int | None) -> int:
     initial = len(of.design(of.run))
     if budget <= initial:
         raise SettingsError(f"budget: expected more than the {initial} initial evaluations of {of.name}, got {budget}; "
-                            f"its own is {of.budget}")  # fmt: skip
+                            f"the problem's own is {of.budget}")  # fmt: skip
     return budget
 
 

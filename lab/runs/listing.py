@@ -32,7 +32,7 @@ def _about_problem(name: str, data: str | None) -> str:
         built = problem(name, 1, data)
     except DataError:
         what = "CIFAR-10" if name.startswith("nas") else "a .wcnf file"
-        return f"{what}, which --data names the folder of"
+        return f"needs {what}; name its folder with --data"
     sizes = built.space.sizes
     least, most = int(sizes.min()), int(sizes.max())
     kind = "binary" if most == 2 else f"of {most} values" if least == most else f"of {least} to {most} values"
@@ -61,8 +61,8 @@ def plan(board: Board) -> list[str]:
         groups.setdefault((task.row, task.method, task.budget), []).append(task)
     lines = [f"  {row:22} {name:16} {budget:4} evaluations  {_share(tasks, board.done)}"
              for (row, name, budget), tasks in groups.items()]  # fmt: skip
-    left = str(board.left())
-    estimate = left and f", {left} with {board.at_once} at once"
+    time_left = str(board.time_left())
+    estimate = time_left and f", {time_left} with {board.at_once} at once"
     todo = len(board.tasks) - board.finished()
     return [*lines, f"{len(board.tasks)} runs wanted, {board.finished()} recorded, {todo} to do{estimate}"]
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from lab.runs.display import said
+from lab.runs.display import event_line
 from lab.runs.events import Elsewhere, Event, Failed, Note
 from lab.runs.grid import Task
 from lab.runs.progress import Board, Running, duration
@@ -24,7 +24,7 @@ CELL = 17
 BAR = 20
 
 
-class Shown:
+class LiveBoard:
     """Draws the board again and again; prints failures and notes above it."""
 
     def __init__(self, board: Board, live: Live) -> None:
@@ -35,7 +35,7 @@ class Shown:
     def show(self, event: Event) -> None:
         """Print the event if it has a line, and draw if the last drawing is old."""
         if isinstance(event, Failed | Elsewhere | Note):
-            self._live.console.print(said(event, self._board), markup=False, highlight=False)
+            self._live.console.print(event_line(event, self._board), markup=False, highlight=False)
         now = monotonic()
         if now - self._last >= REFRESH:
             self._last = now
@@ -58,7 +58,7 @@ def drawing(board: Board, width: int) -> Group:
 
 def _head(board: Board) -> str:
     words = [f"[bold]{board.finished()}/{len(board.tasks)}[/] runs recorded", f"{duration(board.elapsed)} so far"]
-    words.append(str(board.left()))
+    words.append(str(board.time_left()))
     if board.failed:
         words.append(f"[red]{len(board.failed)} failed[/]")
     if any(task.relocated is not None for task in board.tasks):

@@ -81,7 +81,7 @@ class Board:
         """Number of tasks that are recorded."""
         return sum(task.key in self.done for task in self.tasks)
 
-    def left(self) -> Left:
+    def time_left(self) -> Left:
         """Estimated time to the end, from finished runs of the same problem and method, or else of the same method, or
         else from the runs under way.
         """

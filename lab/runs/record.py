@@ -103,7 +103,7 @@ def line(record: Record) -> str:
         "format": FORMAT,
         **{each.name: getattr(record, each.name) for each in fields(record)},
         "sizes": list(record.sizes),
-        "rows": _packed(record.rows, record.sizes),
+        "rows": _pack(record.rows, record.sizes),
         "values": record.values.tolist(),
         "seconds": [float(f"{second:.4g}") for second in record.seconds.tolist()],
     }
@@ -123,8 +123,8 @@ def parse(text: str) -> Record:
         raise DataError(f"expected the fields {', '.join(checks)}, got {', '.join(sorted(entries)) or 'none'}")
     for name, is_valid in checks.items():
         if not is_valid(entries[name]):
-            raise DataError(f"{name}: got {json.dumps(entries[name])[:40]}, which is no such field")
-    return _checked(entries)
+            raise DataError(f"{name}: got {json.dumps(entries[name])[:40]}, which is no value of this field")
+    return _record_of(entries)
 
 
 def read(path: str | Path) -> list[Record]:
@@ -151,12 +151,12 @@ def parse_at(text: str, path: Path, number: int) -> Record:
         return parse(text)
     except DataError as error:
         raise DataError(
-            f"{path}:{number}: damaged line: {error}; restore it, or delete it to do that run again"
+            f"{path}:{number}: damaged line: {error}; restore it, or delete it to make that run again"
         ) from None
 
 
 @contextlib.contextmanager
-def locked(file: IO[Any], exclusive: bool) -> Iterator[None]:
+def file_lock(file: IO[Any], exclusive: bool) -> Iterator[None]:
     """Within: this process has the lock of the open file, alone or (exclusive=False) together with other readers.
 
     Without effect on systems that have no such locks.
@@ -181,14 +181,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    with path.open("rb") as file, locked(file, exclusive=False):
+    with path.open("rb") as file, file_lock(file, exclusive=False):
         content = file.read()
     for number, text in enumerate(content.decode(errors="replace").split("\n"), start=1):
         if text:
             yield parse_at(text, path, number)
 
 
-def _packed(rows: Ints, sizes: tuple[int, ...]) -> str:
+def _pack(rows: Ints, sizes: tuple[int, ...]) -> str:
     width = _width(sizes)
     return " ".join(f"{_number(row, sizes):0{width}x}" for row in rows.tolist())
 
@@ -216,7 +216,7 @@ def _row(word: str, sizes: tuple[int, ...]) -> list[int]:
     return row[::-1]
 
 
-def _unpacked(text: str, sizes: tuple[int, ...]) -> Ints:
+def _unpack(text: str, sizes: tuple[int, ...]) -> Ints:
     words, width = text.split(" "), _width(sizes)
     for word in words:
         if len(word) != width or not set(word) <= set("0123456789abcdef"):
@@ -224,9 +224,9 @@ def _unpacked(text: str, sizes: tuple[int, ...]) -> Ints:
     return np.array([_row(word, sizes) for word in words], dtype=np.intp)
 
 
-def _checked(entries: dict[str, Any]) -> Record:
+def _record_of(entries: dict[str, Any]) -> Record:
     sizes = tuple(entries["sizes"])
-    rows = _unpacked(entries["rows"], sizes)
+    rows = _unpack(entries["rows"], sizes)
     values, seconds = np.array(entries["values"], dtype=float), np.array(entries["seconds"], dtype=float)
     if len(rows) != len(values) or len(seconds) != len(values) - entries["initial"]:
         raise DataError(f"expected as many values as rows, and seconds for all but the {entries['initial']} initial "

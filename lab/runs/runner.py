@@ -14,7 +14,7 @@ from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods import Method, Strategy, method
 from lab.problems import Problem
-from lab.runs.grid import Task, compared
+from lab.runs.grid import Task, settings_key
 from lab.runs.machine import machine, revision, versions
 from lab.runs.record import Record
 
@@ -43,7 +43,7 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
         row = strategy.ask()
         seconds.append(process_time() - began)
         first = len(trail.values)
-        trail.evaluate(_checked(row, problem, task.method))
+        trail.evaluate(_valid_row(row, problem, task.method))
     return Record(
         problem=task.problem,
         instance=dict(problem.instance),
@@ -67,7 +67,7 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
 def _method(task: Task, noisy: bool) -> Method:
     """The task's method. DataError when its settings differ from the task's, because the code was changed since."""
     chosen = method(task.method).version_for(noisy)
-    here = compared(chosen)
+    here = settings_key(chosen)
     if here != task.settings:
         raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "
                         "use the same version of carbo everywhere, and start again")  # fmt: skip
@@ -113,7 +113,7 @@ def _tell(strategy: Strategy, trail: _Trail, first: int) -> None:
         strategy.tell(row.copy(), value)
 
 
-def _checked(row: Ints, problem: Problem, name: str) -> Ints:
+def _valid_row(row: Ints, problem: Problem, name: str) -> Ints:
     """The row as integers. DataError for a row that the problem cannot take, so that it does not become a record."""
     given = np.asarray(row)
     sizes = problem.space.sizes

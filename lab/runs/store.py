@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carbo.errors import DataError
-from lab.runs.record import Key, Record, canonical, line, locked, parse, parse_at
+from lab.runs.record import Key, Record, canonical, file_lock, line, parse, parse_at
 
 Warn = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class Store:
         path = self.path(problem)
         if not path.exists():
             return {}
-        with path.open("rb") as file, locked(file, exclusive=False):
+        with path.open("rb") as file, file_lock(file, exclusive=False):
             status = os.fstat(file.fileno())
             known = self._known.get(path)
             if known is None or known.inode != status.st_ino or known.end > status.st_size:
@@ -69,7 +69,7 @@ class Store:
         path = self.path(record.problem)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = line(record).encode()
-        with path.open("ab", buffering=0) as file, locked(file, exclusive=True):
+        with path.open("ab", buffering=0) as file, file_lock(file, exclusive=True):
             self._repair_end(path)
             before = os.fstat(file.fileno()).st_size
             written = os.write(file.fileno(), content)
@@ -82,7 +82,7 @@ class Store:
         """Remove an incomplete last line, which a crash of the machine may leave."""
         path = self.path(problem)
         if path.exists():
-            with path.open("ab", buffering=0) as file, locked(file, exclusive=True):
+            with path.open("ab", buffering=0) as file, file_lock(file, exclusive=True):
                 self._repair_end(path)
 
     def _repair_end(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class Store:
             parse(content[start:].decode(errors="replace"))
         except DataError:
             os.truncate(path, start)
-            self._warn(f"{path}: the last line was torn, {len(content) - start} bytes; dropped, its run is done again")
+            self._warn(f"{path}: the last line was torn, {len(content) - start} bytes; removed; its run is made again")
             return
         with path.open("ab", buffering=0) as file:
             file.write(b"\n")

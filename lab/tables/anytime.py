@@ -14,7 +14,7 @@ from lab.tables.formats import Cell, Table
 from lab.tables.number_cells import all_columns, grid, mean_cell
 from lab.tables.paper import Column
 from lab.tables.results import REFERENCE, Case, Results, Version, optimum
-from lab.tables.statistics import paired, summary
+from lab.tables.statistics import paired_differences, summary
 
 ALL = Column("", "all problems", short="all")
 NOTE = (
@@ -51,7 +51,7 @@ def areas(results: Results, form: str) -> Table:
         own = runs(column, reference)
         if version == reference:
             return mean_cell(summary(list(own.values())))
-        return mean_cell(paired(runs(column, version), own), signed=True)
+        return mean_cell(paired_differences(runs(column, version), own), signed=True)
 
     shown = [ALL, *columns] if columns else []
     return Table("left", form, f"What is left, mean over the run, {form}", tuple(column.short for column in shown),

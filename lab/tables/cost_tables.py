@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.runs.record import Record
 from lab.tables.formats import Cell, Row, Table
-from lab.tables.number_cells import all_columns, counted, grid, number, printed_optimum, spans
+from lab.tables.number_cells import all_columns, count_text, grid, number, printed_optimum, spans
 from lab.tables.paper import COMBO, Column
 from lab.tables.results import Results, Version, optimum, title
 from lab.tables.statistics import median_steps, steps_to_reach
@@ -89,10 +89,11 @@ def runs(results: Results, form: str) -> Table:
         return Cell(spans(found), len(found), None, len(found)) if found else Cell()
 
     columns = all_columns(results, form)
-    notes = [f"{title(method)} on {name}: left out {counted(count)} with another budget than {results.budgets[name]} "
+    notes = [f"{title(method)} on {name}: left out "
+             f"{count_text(count)} with another budget than {results.budgets[name]} "
              "evaluations"
              for (name, where, method), count in results.left_out.items() if where == form]  # fmt: skip
-    notes += [f"{title(m)}: {counted(count)} with older settings not shown" for m, count in results.hidden.items()]
+    notes += [f"{title(m)}: {count_text(count)} with older settings not shown" for m, count in results.hidden.items()]
     return Table("runs", form, f"Runs, {form}", tuple(column.short for column in columns),
                  grid(results, columns, cell), tuple(notes), _keys(columns))  # fmt: skip
 

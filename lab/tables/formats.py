@@ -89,13 +89,13 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(table: Table) -> str:
-    head = " & ".join(map(escaped, [CORNER, *table.columns]))
-    body = [" & ".join([escaped(row.label), *map(_latex_cell, row.cells)]) for row in table.rows]
-    notes = [rf"\par\footnotesize {escaped(note)}." for note in table.notes]
+    head = " & ".join(map(escape, [CORNER, *table.columns]))
+    body = [" & ".join([escape(row.label), *map(_latex_cell, row.cells)]) for row in table.rows]
+    notes = [rf"\par\footnotesize {escape(note)}." for note in table.notes]
     return "\n".join([
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{escaped(table.title)}}}",
+        rf"\caption{{{escape(table.title)}}}",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
         rf"{head} \\",
@@ -110,7 +110,7 @@ def _latex(table: Table) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    return _bold(cell._replace(text=escaped(cell.text)), r"\textbf{{{}}}")
+    return _bold(cell._replace(text=escape(cell.text)), r"\textbf{{{}}}")
 
 
 LATEX = {
@@ -121,7 +121,7 @@ LATEX = {
 }  # fmt: skip
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """LaTeX of a text with a little Markdown."""
     signed = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
     return "".join(LATEX.get(character, character) for character in signed)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lab.tables.number_cells import all_columns, counted, number, printed_optimum
+from lab.tables.number_cells import all_columns, count_text, number, printed_optimum
 from lab.tables.paper import COUNTERPARTS, Column
 from lab.tables.results import ORIGINAL, PUBLISHED, REFERENCE, Results, Version, optimum
-from lab.tables.statistics import Summary, paired, summary
+from lab.tables.statistics import Summary, paired_differences, summary
 
 CLEAR = 2.0
 """A difference to a printed mean is called clear from so many standard errors on."""
@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
         mean, error, runs = self.behind
         spread = "" if error is None else f" ± {number(error)}"
         clearly = ", clearly" if self.clear else ""
-        return f"{self.column.title}, {self.form}: {self.other} by {number(mean)}{spread} ({counted(runs)}){clearly}"
+        return f"{self.column.title}, {self.form}: {self.other} by {number(mean)}{spread} ({count_text(runs)}){clearly}"
 
 
 def against_rivals(results: Results, form: str, method: str) -> list[Verdict]:
@@ -59,7 +59,7 @@ def against_rivals(results: Results, form: str, method: str) -> list[Verdict]:
     for column in all_columns(results, form):
         ours = results.ends(column.problem, form, mine)
         for rival in rivals:
-            lead = paired(ours, results.ends(column.problem, form, rival))
+            lead = paired_differences(ours, results.ends(column.problem, form, rival))
             if lead is not None:
                 found.append(Verdict(column, form, results.labels[rival], lead, _student(lead.runs)))
     return found
@@ -95,7 +95,7 @@ def score(verdicts: Sequence[Verdict]) -> str:
     """The numbers of comparisons in which ours is better, the same and worse, as text."""
     counts = Counter(each.sign for each in verdicts)
     clear = Counter(each.sign for each in verdicts if each.clear)
-    return (f"better in {counts[-1]} of {counted(len(verdicts), 'comparison')} (clearly in {clear[-1]}), "
+    return (f"better in {counts[-1]} of {count_text(len(verdicts), 'comparison')} (clearly in {clear[-1]}), "
             f"the same in {counts[0]}, worse in {counts[1]} (clearly in {clear[1]})")  # fmt: skip
 
 

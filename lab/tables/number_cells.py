@@ -40,7 +40,7 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(str(span[0]) if len(span) == 1 else f"{span[0]}–{span[-1]}" for span in found)
 
 
-def counted(n: int, what: str = "run") -> str:
+def count_text(n: int, what: str = "run") -> str:
     """A number with its noun: 1 run, 2 runs."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 

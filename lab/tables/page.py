@@ -10,7 +10,7 @@ from typing import Any
 from carbo.errors import DataError
 from lab.tables import losses, plots
 from lab.tables.formats import markdown
-from lab.tables.number_cells import counted
+from lab.tables.number_cells import count_text
 from lab.tables.paper import COLUMNS, Column
 from lab.tables.rankings import comparisons
 from lab.tables.results import FORMS, PUBLISHED, REFERENCE, Results, title
@@ -68,8 +68,8 @@ def _head(results: Results) -> str:
     records = results.records()
     methods = len({record.method for record in records})
     problems = len({record.problem for record in records})
-    return HEAD.format(count=counted(len(records)), methods=counted(methods, "method"),
-                       problems=counted(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
+    return HEAD.format(count=count_text(len(records)), methods=count_text(methods, "method"),
+                       problems=count_text(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
 
 
 def _lost(results: Results, forms: Sequence[str]) -> str:
@@ -102,8 +102,8 @@ def _origin(results: Results) -> str:
     records = results.records()
     lines = ["## Where the numbers come from", ""]
     machines = Counter(_machine(record.machine) for record in records)
-    lines += [f"- {counted(count)} on {machine}" for machine, count in _sorted(machines)]
-    lines += [f"- carbo at revision {revision}: {counted(count)}"
+    lines += [f"- {count_text(count)} on {machine}" for machine, count in _sorted(machines)]
+    lines += [f"- carbo at revision {revision}: {count_text(count)}"
               for revision, count in _sorted(Counter(record.revision for record in records))]  # fmt: skip
     packages: dict[str, set[str]] = {}
     for record in records:

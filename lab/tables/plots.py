@@ -12,7 +12,7 @@ import numpy as np
 from carbo.errors import DataError, SettingsError
 from carbo.numerics.types import Floats
 from lab.runs.record import Record
-from lab.tables.number_cells import any_runs, counted, printed_optimum
+from lab.tables.number_cells import any_runs, count_text, printed_optimum
 from lab.tables.paper import COLUMNS, COMBO, DECIMALS, Column
 from lab.tables.rankings import MOMENTS, Comparison, comparisons, ranks_at
 from lab.tables.results import Results, Version, optimum
@@ -145,7 +145,7 @@ def _rank_panel(ax: Axes, results: Results, form: str, comparison: Comparison) -
         ax.annotate(label, (len(moments) - 1, line[-1]), (len(moments) - 0.85, end), fontsize=7,
                     color=style.colour, va="center", annotation_clip=False)  # fmt: skip
     counts = [len(cases) for cases in comparison.cases]
-    runs = counted(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
+    runs = count_text(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
     ax.set_title(f"{comparison.what} ({len(comparison.problems)}), {runs} each", fontsize=9, loc="left")
     ax.set_xticks(range(len(moments)), [*map(str, MOMENTS), "end"])
     ax.set_xlim(-0.1, len(moments) + 1.4)
@@ -174,7 +174,7 @@ def _line(results: Results, name: str, form: str, version: Version) -> Line:
     n = len(records)
     error = best.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(best.shape[1])
     faint = version != results.newest(version.method)
-    label = f"{results.labels[version]} ({counted(n)})"
+    label = f"{results.labels[version]} ({count_text(n)})"
     return Line(label, look(version.method), faint, best.mean(axis=0), error, _time(records))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.paper import COLUMNS
 from lab.tables.results import REFERENCE, Case, Results, Version
-from lab.tables.statistics import mean_ranks, shared
+from lab.tables.statistics import mean_ranks, shared_runs
 
 MOMENTS = (50, 100, 200)
 """Numbers of evaluations at which ranks are taken, besides the end."""
@@ -86,7 +86,7 @@ def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, 
 def _comparison(results: Results, form: str, what: str, problems: tuple[str, ...], least: int) -> Comparison:
     runs = {version: [results.of(name, form, version) for name in problems] for version in results.versions}
     enough = {version: each for version, each in runs.items() if min(map(len, each), default=0) >= least}
-    versions, cases = shared(enough)
+    versions, cases = shared_runs(enough)
     absent = tuple(version for version, each in runs.items() if any(each) and version not in versions)
     return Comparison(what, problems, tuple(versions), tuple(map(tuple, cases)), absent)
 

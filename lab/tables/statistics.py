@@ -40,10 +40,10 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(mean, math.sqrt(variance / n), n)
 
 
-def paired(theirs: Mapping[K, float], ours: Mapping[K, float]) -> Summary | None:
+def paired_differences(theirs: Mapping[K, float], ours: Mapping[K, float]) -> Summary | None:
     """Their values minus ours on the runs that both have: above 0 where ours are smaller. None without any."""
-    shared = sorted(set(theirs) & set(ours), key=repr)
-    return summary([theirs[key] - ours[key] for key in shared]) if shared else None
+    shared_runs = sorted(set(theirs) & set(ours), key=repr)
+    return summary([theirs[key] - ours[key] for key in shared_runs]) if shared_runs else None
 
 
 def steps_to_reach(best: Floats, target: float) -> int | None:
@@ -73,7 +73,7 @@ def mean_ranks(values: Sequence[Mapping[K, Sequence[float]]]) -> list[float]:
     return _mean(problems)
 
 
-def shared(runs: Mapping[M, Sequence[Collection[K]]]) -> tuple[list[M], list[list[K]]]:
+def shared_runs(runs: Mapping[M, Sequence[Collection[K]]]) -> tuple[list[M], list[list[K]]]:
     """Methods that share a run on every problem, and these runs. `runs`: method -> for each problem its runs.
 
     Methods with more runs are taken first. A method that would leave a problem without a common run is left out.

@@ -18,7 +18,7 @@ from lab.tables.number_cells import any_runs, column_notes, grid, mean_cell, num
 from lab.tables.paper import COLUMNS, COMBO, COUNTERPARTS, Column, Printed
 from lab.tables.rankings import rankings
 from lab.tables.results import ORIGINAL, REFERENCE, Case, Results, Version, optimum
-from lab.tables.statistics import Summary, paired, summary
+from lab.tables.statistics import Summary, paired_differences, summary
 
 BOLD = "**bold**: the best mean among the methods with the most runs, if they have the same ones"
 
@@ -40,8 +40,8 @@ def everything(results: Results, forms: Sequence[str], at: Sequence[int] = ()) -
         if not results.problems(form):
             continue
         for measure in [after(n) for n in at] or [at_the_end()]:
-            tables += measured(results, form, measure)
-        tables += measured(results, form, distance(results))
+            tables += measure_tables(results, form, measure)
+        tables += measure_tables(results, form, distance(results))
         tables += [*differences(results, form), areas(results, form)]
         tables += rankings(results, form)
         tables += [steps(results, form), steps_of_mean(results, form), seconds(results, form), runs(results, form)]
@@ -77,7 +77,7 @@ def distance(results: Results) -> Measure:
     return Measure("distance", "distance from the best possible", ours, theirs, (note,))
 
 
-def measured(results: Results, form: str, measure: Measure) -> list[Table]:
+def measure_tables(results: Results, form: str, measure: Measure) -> list[Table]:
     """Mean ± standard error of a measure, a table for each block; rows of the paper follow the same methods."""
     tables = []
     for block in results.blocks(form):
@@ -88,7 +88,7 @@ def measured(results: Results, form: str, measure: Measure) -> list[Table]:
             found = [values[column.problem] for column in columns] + [
                 {v: {} for v in results.versions} for _ in related
             ]
-            tables.append(_measured(View(results, form, (*columns, *related), measure, found), block.title))
+            tables.append(_measure_table(View(results, form, (*columns, *related), measure, found), block.title))
     return tables
 
 
@@ -108,15 +108,15 @@ class View(NamedTuple):
     """For each column: version -> run -> measure."""
 
 
-def _measured(view: View, block: str) -> Table:
+def _measure_table(view: View, block: str) -> Table:
     best = [_best(values) for values in view.values]
     rows: list[Row] = []
     for version in view.results.versions:
         cells = [_cell(values[version], version in winners) for values, winners in zip(view.values, best, strict=True)]
         rows += [Row(view.results.labels[version], tuple(cells))] if any(cell.text for cell in cells) else []
-        rows += _printed(view, _counterparts(view.results, version))
+        rows += _printed_rows(view, _counterparts(view.results, version))
     present = {version.method for version in view.results.versions}
-    rows += _printed(view, [name for name, method in COUNTERPARTS.items() if method not in present])
+    rows += _printed_rows(view, [name for name, method in COUNTERPARTS.items() if method not in present])
     if view.measure.name.startswith("value"):
         rows += _best_possible(view)
     notes = (BOLD * any(best), *view.measure.notes, *column_notes(view.results, view.form, view.columns))
@@ -133,7 +133,7 @@ def differences(results: Results, form: str) -> list[Table]:
 
     def cell(column: Column, version: Version) -> Cell:
         ends = [results.ends(column.problem, form, each) for each in (version, reference)]
-        found = None if version == reference else paired(*ends)
+        found = None if version == reference else paired_differences(*ends)
         return mean_cell(found, signed=True)
 
     return [
@@ -182,7 +182,7 @@ def _counterparts(results: Results, version: Version) -> list[str]:
     return [name for name, method in COUNTERPARTS.items() if method == version.method and version == last]
 
 
-def _printed(view: View, names: Sequence[str]) -> list[Row]:
+def _printed_rows(view: View, names: Sequence[str]) -> list[Row]:
     """The paper's rows of these names. Among relocated runs, which the paper does not have, only COMBO is shown."""
     rows = []
     for name in names:

@@ -30,8 +30,8 @@ from carbo.space.graphs import Graph, cycle, path
 from lab.methods import METHODS, Method, Strategy, method, smac
 from lab.methods.annealing import COLD, HOT, mean_hops
 from lab.methods.evolution import POPULATION, SAMPLE
-from lab.methods.third_party import TRIES, ordered, permitted
-from lab.runs.grid import Wanted, compared, grid
+from lab.methods.third_party import TRIES, is_ordered, within_constraint
+from lab.runs.grid import Wanted, grid, settings_key
 from tests.checks import assert_plausible, assert_rejected
 
 LOCAL = ("annealing", "evolution", "genetic")
@@ -216,7 +216,7 @@ def test_a_forbidden_row_is_told_as_the_worst_so_far_and_another_asked_for() -> 
         given.append(free)
         return inner
 
-    strategy = permitted(start)(space, 0, 10)
+    strategy = within_constraint(start)(space, 0, 10)
     assert given[0].constraint is None
     assert not strategy.ask()[0]  # nothing is the worst yet: a random row, and the method is left alone
     assert len(inner.rows) == TRIES + 4
@@ -226,7 +226,7 @@ def test_a_forbidden_row_is_told_as_the_worst_so_far_and_another_asked_for() -> 
     assert inner.told == [([0, 1], 3.0), ([0, 0], 2.0), ([1, 0], 3.0), ([1, 0], 3.0)]
     assert not strategy.ask()[0]  # after TRIES forbidden rows a random one
     assert len(inner.rows) == 1
-    assert permitted(start)(Space(space.variables), 0, 10) is inner  # no constraint: the method itself
+    assert within_constraint(start)(Space(space.variables), 0, 10) is inner  # no constraint: the method itself
 
 
 @pytest.mark.parametrize("name", PACKAGED)
@@ -310,7 +310,7 @@ def test_a_preset_is_recorded_in_full_and_differs_in_its_initial_points_alone(na
 
 def recorded(name: str) -> Settings:
     """The settings that a record of the method's first run will hold."""
-    return Settings.from_saved(json.loads(compared(method(name))))
+    return Settings.from_saved(json.loads(settings_key(method(name))))
 
 
 def unlimited(settings: Settings) -> Settings:
@@ -506,12 +506,12 @@ def test_the_best_are_never_lost() -> None:
 
 
 def test_values_on_a_path_are_ordered_whatever_its_weights() -> None:
-    assert ordered(path(5))
-    assert ordered(weighted_line(4))
+    assert is_ordered(path(5))
+    assert is_ordered(weighted_line(4))
     shuffled = weighted_line(4).weights
     assert shuffled is not None
-    assert not ordered(Graph("weighted", 4, shuffled[[0, 2, 1, 3]][:, [0, 2, 1, 3]]))
-    assert not any(ordered(graph) for graph in (path(2), cycle(6)))
+    assert not is_ordered(Graph("weighted", 4, shuffled[[0, 2, 1, 3]][:, [0, 2, 1, 3]]))
+    assert not any(is_ordered(graph) for graph in (path(2), cycle(6)))
 
 
 @pytest.mark.parametrize("name", ["tpe-hyperopt", "tpe"])

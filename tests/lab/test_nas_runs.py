@@ -13,12 +13,11 @@ import pytest
 from carbo.numerics.types import Ints
 from examples.nas.cell import is_valid, reduced
 from examples.nas.objective import INVALID
-from lab import cli
-from lab import methods as baselines
+from lab import cli, methods
 from lab.methods import METHODS
 from lab.problems import Problem, problem
 from lab.runs import runner
-from lab.runs.grid import Task, compared
+from lab.runs.grid import Task, settings_key
 from lab.runs.record import Record
 from lab.tables import plots, tables
 from lab.tables.formats import markdown
@@ -34,7 +33,7 @@ def made_up(row: Ints) -> float:
 
 
 def searched(method: str, budget: int, run: int = 1, relocated: int | None = None) -> Record:
-    task = Task("nas-digits", relocated, method, compared(METHODS[method]), run, budget)
+    task = Task("nas-digits", relocated, method, settings_key(METHODS[method]), run, budget)
     built = task.build()
     objective = made_up if relocated is None else dataclasses.replace(fake(), valid=None).relocated(relocated).objective
     replaced = dataclasses.replace(built, objective=objective, packages=())
@@ -46,7 +45,7 @@ def fake() -> Problem:
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
-    monkeypatch.setattr(baselines, "_installed", lambda name: name not in missing)
+    monkeypatch.setattr(methods, "_installed", lambda name: name not in missing)
 
 
 # ---------------------------------------------------------------- methods
@@ -164,7 +163,7 @@ def test_tasks_know_where_accuracies_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_record_names_the_packages_that_trained() -> None:
-    task = Task("nas-digits", None, "random", compared(METHODS["random"]), 1, 11)
+    task = Task("nas-digits", None, "random", settings_key(METHODS["random"]), 1, 11)
     done = runner.perform(task, dataclasses.replace(fake(), packages=("pytest",)), lambda *_: None)
     assert "pytest" in done.versions
     assert json.loads(json.dumps(done.instance)) == {"data": "digits", "seeds": 4, "epochs": 20}
@@ -183,7 +182,7 @@ def digits_results(*more: Record) -> Results:
 
 
 def test_the_papers_numbers_stand_beside_and_are_called_another_data_set() -> None:
-    text = markdown(tables.measured(digits_results(), ORIGINAL, tables.at_the_end()))
+    text = markdown(tables.measure_tables(digits_results(), ORIGINAL, tables.at_the_end()))
     lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
     assert [cell.strip() for cell in lines["method"].split("|")[2:4]] == [
         "Architecture search, digits",
@@ -199,7 +198,7 @@ def test_the_papers_numbers_stand_beside_and_are_called_another_data_set() -> No
 
 def test_runs_on_cifar10_stand_in_the_column_of_the_papers_numbers_once() -> None:
     more = [record("nas-cifar10", "default", 1, falling(0.19, 260, start=0.4))]
-    (table,) = tables.measured(digits_results(*more), ORIGINAL, tables.at_the_end())
+    (table,) = tables.measure_tables(digits_results(*more), ORIGINAL, tables.at_the_end())
     assert table.columns == ("Architecture search, CIFAR-10", "Architecture search, digits")
 
 

@@ -35,7 +35,7 @@ from lab.problems import (
 from lab.problems.base import LAMBDAS
 from lab.problems.contamination import chain
 from lab.problems.ising import HORIZONTAL, model
-from lab.problems.maxsat import standardised
+from lab.problems.maxsat import standardise
 from lab.problems.pest_control import cost
 from lab.problems.wcnf import Formula, read
 from lab.runs.grid import PROBLEM_GROUPS
@@ -414,7 +414,7 @@ def test_bytes_that_are_no_text_are_refused_or_ignored_in_comments(tmp_path: Pat
 def test_weights_that_are_all_the_same_cannot_be_standardised(tmp_path: Path) -> None:
     with pytest.raises(DataError, match='use weights="raw"'):
         maxsat(written(tmp_path, "2 1 0\n2 2 0\n"), 1)
-    w = standardised((1.0, 2.0, 6.0))
+    w = standardise((1.0, 2.0, 6.0))
     assert w.dtype == np.float32
     np.testing.assert_allclose(w, np.array([-2.0, -1.0, 3.0]) / np.sqrt(14 / 3), rtol=1e-6)
 
@@ -485,7 +485,7 @@ def test_a_run_that_the_paper_has_not_is_refused(run: Any) -> None:
         (lambda: problem("nas", 1), "problem: expected one of ising-0, "),
         (
             lambda: problem("maxsat28", 1),
-            "maxsat28: expected a folder with maxcut-johnson8-2-4.clq.wcnf as data=, got no",
+            "maxsat28: expected a folder with maxcut-johnson8-2-4.clq.wcnf, got no",
         ),
         (lambda: problem("maxsat60-raw", 1, "."), "download the file from the MaxSAT Evaluation 2018, weighted track"),
     ],

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from carbo.errors import DataError
 from lab.methods import METHODS
-from lab.runs.grid import compared
+from lab.runs.grid import settings_key
 from lab.runs.record import Record, line, parse, read
 from lab.runs.store import Store, outcome
 
@@ -90,12 +90,12 @@ def test_a_run_of_the_paper_stays_under_20_kilobytes_whatever_its_floats_and_met
     instance = {"file": "maxcut-johnson8-2-4.clq.wcnf", "formula": "1b1788ed97e64726", "weights": "standardised",
                 "optimum": "full search", "start_seed": 1234, "relocated": 25}  # fmt: skip
     assert len(repr(LONGEST)) == max(len(repr(x)) for x in (LONGEST, -sys.float_info.max, -math.pi * 1e-300))
-    longest = max(METHODS.values(), key=lambda method: len(compared(method)))
+    longest = max(METHODS.values(), key=lambda method: len(settings_key(method)))
     written = record(
         sizes,
         n,
         instance=instance,
-        settings=json.loads(compared(longest)),
+        settings=json.loads(settings_key(longest)),
         initial=20,
         values=np.full(n, LONGEST),
         seconds=np.full(n - 20, 1.2345e-5),

@@ -15,7 +15,7 @@ from carbo.errors import SettingsError
 from carbo.settings import DEFAULT, PAPER, SINCE, Settings, implied
 from lab.methods import METHODS
 from lab.problems import problem
-from lab.runs.grid import Task, compared
+from lab.runs.grid import Task, settings_key
 from lab.runs.record import LIMITS, LONGEST, Record, comparable, read
 from lab.runs.store import Store
 from lab.tables.results import RELOCATED, Selection, arrange
@@ -128,7 +128,7 @@ def committed() -> list[Record]:
 def wanted(record: Record) -> Task:
     """The task that asks for a record's run today."""
     chosen = METHODS[record.method].version_for(noisy=record.problem in NOISY)
-    return Task(record.problem, record.relocated, record.method, compared(chosen), record.run, len(record.values))
+    return Task(record.problem, record.relocated, record.method, settings_key(chosen), record.run, len(record.values))
 
 
 def test_every_record_is_a_run_of_its_own() -> None:

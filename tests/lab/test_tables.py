@@ -29,12 +29,12 @@ from lab.tables import (
     losses,
     paper,
     rankings,
+    statistics,
     tables,
 )
 from lab.tables import (
     page as results_page,
 )
-from lab.tables import statistics as st
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.results import FORMS, ORIGINAL, RELOCATED, Case, Results, Selection, arrange, optimum, paper_optima
 from tests.records import falling, record
@@ -62,49 +62,49 @@ def branin(method: str, ends: dict[int, float], **more: object) -> list[Record]:
 
 def test_mean_and_standard_error() -> None:
     # sample variance of 1, 2, 3, 6: (4 + 1 + 0 + 9) / 3
-    mean, error, runs = st.summary([1.0, 2.0, 3.0, 6.0])
+    mean, error, runs = statistics.summary([1.0, 2.0, 3.0, 6.0])
     assert (mean, runs) == (3.0, 4)
     assert error == pytest.approx(math.sqrt(14 / 3 / 4))
 
 
 def test_a_single_run_has_no_standard_error() -> None:
-    assert st.summary([7.0]) == (7.0, None, 1)
+    assert statistics.summary([7.0]) == (7.0, None, 1)
 
 
 def test_equals_share_the_mean_of_their_ranks() -> None:
-    assert st.ranks([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
-    assert st.ranks([5.0, 5.0, 5.0]) == [2.0, 2.0, 2.0]
-    assert st.ranks([0.1 + 0.2, 0.3]) == [1.5, 1.5]  # not equal as floats
-    assert st.ranks([0.3001, 0.3]) == [2.0, 1.0]
+    assert statistics.ranks([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
+    assert statistics.ranks([5.0, 5.0, 5.0]) == [2.0, 2.0, 2.0]
+    assert statistics.ranks([0.1 + 0.2, 0.3]) == [1.5, 1.5]  # not equal as floats
+    assert statistics.ranks([0.3001, 0.3]) == [2.0, 1.0]
 
 
 def test_every_problem_counts_the_same_in_a_mean_rank() -> None:
     # problem 1 has one run, problem 2 three: ranks (1, 2) and mean of (2, 1), (2, 1), (1.5, 1.5)
     problems = [{1: [0.0, 1.0]}, {1: [1.0, 0.0], 2: [1.0, 0.0], 3: [4.0, 4.0]}]
-    assert st.mean_ranks(problems) == pytest.approx([(1 + 5.5 / 3) / 2, (2 + 3.5 / 3) / 2])
+    assert statistics.mean_ranks(problems) == pytest.approx([(1 + 5.5 / 3) / 2, (2 + 3.5 / 3) / 2])
 
 
 def test_runs_that_never_got_there_are_above_the_median() -> None:
-    assert st.median_steps([10, None, 30]) == 30
-    assert st.median_steps([10, 20, None, None]) is None  # between 20 and never
-    assert st.median_steps([10, 20, 30, None]) == 25
-    assert st.median_steps([None]) is None
+    assert statistics.median_steps([10, None, 30]) == 30
+    assert statistics.median_steps([10, 20, None, None]) is None  # between 20 and never
+    assert statistics.median_steps([10, 20, 30, None]) == 25
+    assert statistics.median_steps([None]) is None
 
 
 def test_steps_to_reach_counts_evaluations_and_knows_how_values_are_printed() -> None:
     best = record(values=[5, 4, 2.00004, 2]).best
-    assert [st.steps_to_reach(best, target) for target in (5.0, 4.5, 2.0, 1.9)] == [1, 2, 3, None]
+    assert [statistics.steps_to_reach(best, target) for target in (5.0, 4.5, 2.0, 1.9)] == [1, 2, 3, None]
 
 
 def test_paired_differences_use_only_shared_runs() -> None:
     theirs, ours = {1: 5.0, 2: 7.0, 9: 100.0}, {1: 4.0, 2: 4.0, 3: -50.0}
-    assert st.paired(theirs, ours) == (2.0, 1.0, 2)
-    assert st.paired({1: 0.0}, {2: 0.0}) is None
+    assert statistics.paired_differences(theirs, ours) == (2.0, 1.0, 2)
+    assert statistics.paired_differences({1: 0.0}, {2: 0.0}) is None
 
 
 def test_methods_compared_share_runs_on_every_problem() -> None:
     runs = {"a": [[1, 2, 3], [1, 2, 3]], "b": [[2, 3], [1, 2]], "alone": [[9], [1]], "absent": [[1], []]}
-    assert st.shared(runs) == (["a", "b"], [[2, 3], [1, 2]])
+    assert statistics.shared_runs(runs) == (["a", "b"], [[2, 3], [1, 2]])
 
 
 # --- the paper's numbers
@@ -219,7 +219,7 @@ def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_na
     assert shown.ends("ising-0", ORIGINAL, version) == {Case(1, None): pytest.approx(0.2)}
     assert shown.stand_ins == {("ising-0", ORIGINAL, "default"): "aaa"}
     assert shown.hidden == {"default": 2}
-    notes = [note for table in tables.measured(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
+    notes = [note for table in tables.measure_tables(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
     assert "carbo, preset default on Ising λ=0: runs with the settings before its newest, revision aaa" in notes
     every = arrange(ancient + old + new, Selection(all_versions=True))
     assert (every.stand_ins, len(every.versions)) == ({}, 3)
@@ -261,7 +261,7 @@ def test_three_versions_of_one_revision_have_three_labels() -> None:
 
 def test_a_run_recorded_twice_counts_once() -> None:
     shown = arrange(branin("default", {1: 4.0}) + branin("default", {1: 5.0}) + branin("default", {2: 6.0}))
-    assert cell(tables.measured(shown, ORIGINAL, tables.at_the_end())[0], "carbo, preset default").text == (
+    assert cell(tables.measure_tables(shown, ORIGINAL, tables.at_the_end())[0], "carbo, preset default").text == (
         "5.0000 ± 1.0000 (2)"
     )
 
@@ -297,7 +297,7 @@ def three_methods() -> Results:
 
 
 def test_values_stand_above_the_papers_own_and_below_comes_the_best_possible() -> None:
-    (found,) = tables.measured(three_methods(), ORIGINAL, tables.at_the_end())
+    (found,) = tables.measure_tables(three_methods(), ORIGINAL, tables.at_the_end())
     assert [row.label for row in found.rows] == [
         "carbo, preset default", "carbo, preset paper", "COMBO, printed", "Random search",
         "SA, printed", "SMAC, printed", "TPE, printed", "best possible",
