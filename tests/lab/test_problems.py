@@ -455,7 +455,7 @@ def test_the_random_problems_have_five_instances() -> None:
 
 
 @pytest.mark.parametrize("run", [0, 26, 1.0, True, "1"])
-def test_a_run_that_the_paper_has_not_is_refused(run: Any) -> None:
+def test_a_run_number_that_the_paper_does_not_have_is_refused(run: Any) -> None:
     for make in (
         lambda: ising(run, 0.0),
         lambda: branin(run),
@@ -490,7 +490,7 @@ def test_a_run_that_the_paper_has_not_is_refused(run: Any) -> None:
         (lambda: problem("maxsat60-raw", 1, "."), "download the file from the MaxSAT Evaluation 2018, weighted track"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_way_out(call: Any, message: str) -> None:
+def test_impossible_arguments_are_refused_with_a_way_out(call: Any, message: str) -> None:
     with pytest.raises(CarboError) as caught:
         call()
     assert message in str(caught.value)

@@ -55,7 +55,7 @@ def mixture(v: float, mu: Floats, spread: Floats, scale: Scale) -> tuple[float, 
 
 
 @pytest.mark.parametrize("multiple", [None, 2.0])
-def test_predictions_are_judged_as_densities_of_the_values_as_told(multiple: float | None) -> None:
+def test_predictions_are_judged_as_densities_of_the_values(multiple: float | None) -> None:
     rng = np.random.default_rng(0)
     told = 100.0 * rng.exponential(size=40) - 7.0
     _, scale = standardise(told, multiple)
@@ -119,7 +119,7 @@ def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model:
     assert len(found["seconds"]) == 2
 
 
-def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
+def test_cases_in_the_file_are_not_measured_again(tmp_path: Path) -> None:
     out, models = tmp_path / "new" / "foresight.jsonl", [f"default:{CHEAP}", f"default:{CHEAP}+highest_order=1"]
     every = recorded_cases.cases([some_run(), some_run(run=2)], [20], 5)
     first = list(recorded_cases.run(prediction.experiment(models[:1]), every, out, six))
@@ -130,7 +130,7 @@ def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
     assert recorded_cases.read(out) == first + more
 
 
-def test_what_a_name_stands_for_is_another_version() -> None:
+def test_changed_settings_of_a_name_are_another_version() -> None:
     names = ["default", "default@mode", "default@mode1", "default@mode5", "default:highest_order=2@mode5"]
     assert len({prediction.version(name) for name in names}) == len(names)
 
@@ -174,7 +174,7 @@ def exhaustive(case: recorded_cases.Case, space: Space) -> float:
 
 
 @pytest.mark.usefixtures("cheap")
-def test_no_search_climbs_higher_than_there_is_and_all_get_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_search_exceeds_the_maximum_and_all_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """With forty rounds instead of seconds, which no machine repeats."""
 
     def forty_rounds(_begin: float, _limit: float) -> acquisition_search.Stop:
@@ -217,7 +217,7 @@ def test_a_case_of_which_something_is_missing_is_measured_whole(tmp_path: Path) 
     assert len(list(recorded_cases.run(quick, every, out, six))) == 2
 
 
-def test_what_a_changed_preset_foresaw_is_not_taken_for_the_present_ones(
+def test_predictions_of_a_changed_preset_are_not_taken_for_those_of_the_present_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, every = tmp_path / "foresight.jsonl", recorded_cases.cases([some_run()], [20], 5)
@@ -304,7 +304,7 @@ def test_worth_is_drawn_from_numbers_that_the_run_has_not_seen() -> None:
     assert found["true"] == pytest.approx(float(np.mean(goes_on)), abs=1e-12)
 
 
-def test_a_problem_without_noise_has_no_such_question() -> None:
+def test_a_choice_on_a_problem_without_noise_is_refused() -> None:
     with pytest.raises(DataError, match="expected a noisy problem"):
         list(final_choice.measure(recorded_cases.Case(some_run(), 20, 0), final_choice.WAYS, six(some_run())))
 

@@ -273,7 +273,7 @@ def test_ctrl_c_ends_all_processes_with_a_summary_and_exit_code_130(laboratory: 
 SHARED = ("--problem", "ising-0", "--method", "gated,random", "--runs", "1-2", "--budget", "30")
 
 
-def test_a_run_that_another_process_is_at_is_left_to_it(laboratory: Laboratory) -> None:
+def test_a_run_that_another_process_has_claimed_is_left_to_it(laboratory: Laboratory) -> None:
     with laboratory.at_the_gate(*SHARED) as visit:
         second = laboratory.run(*SHARED)
         assert second.returncode == 0, second.stderr
@@ -579,7 +579,7 @@ def tasks(*wanted: tuple[str, str, int]) -> list[Task]:
     return [Task(name, None, method, "{}", run, 100) for name, method, run in wanted]
 
 
-def test_the_time_left_comes_from_the_like_before_the_unlike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_comes_from_similar_runs_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("lab.runs.progress.monotonic", clock)
     fast, slow, other, new = tasks(("a", "fast", 1), ("a", "slow", 1), ("b", "slow", 1), ("b", "new", 1))
@@ -605,7 +605,7 @@ def test_the_time_left_comes_from_the_like_before_the_unlike(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.25, "0.2 s"), (42.4, "42 s"), (150, "2 min"), (11_100, "3 h 05"), (360_000, "100 h 00")]
 )
-def test_durations_are_said_as_people_say_them(seconds: float, said: str) -> None:
+def test_durations_are_written_for_people(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 

@@ -63,7 +63,7 @@ def test_a_setting_that_has_always_been_there_must_be_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("saved", [None, [], {}, {"priors": 3}])
-def test_what_is_no_settings_at_all_is_refused(saved: Any) -> None:
+def test_values_that_are_no_settings_are_refused(saved: Any) -> None:
     with pytest.raises(SettingsError, match="expected an object with an object 'priors' in it"):
         Settings.from_saved(saved)
 

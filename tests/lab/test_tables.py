@@ -164,7 +164,7 @@ def test_the_best_possible_means_over_the_papers_runs(problem: str, mean: float)
 # --- what is left
 
 
-def test_what_is_left_is_the_mean_share_of_the_initial_distance() -> None:
+def test_the_area_is_the_mean_share_of_the_initial_distance() -> None:
     least = optimum(record("branin"))
     assert least is not None
     # two initial points, the better one 8 above the best possible; then 4, 4, 2 and 0 are left
@@ -205,7 +205,7 @@ def test_the_newest_settings_of_a_method_are_shown_and_the_older_ones_on_request
     assert [row.label for row in effort.runs(every, ORIGINAL).rows] == list(every.labels.values())
 
 
-def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_named() -> None:
+def test_where_the_newest_settings_have_no_runs_older_runs_stand_in_and_are_named() -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     ancient = branin("default", {1: 9.0}, settings={"x": 0}, revision="zzz", finished="2025-01-01T00:00:00Z")
     old = [
@@ -266,7 +266,7 @@ def test_a_run_recorded_twice_counts_once() -> None:
     )
 
 
-def test_runs_with_another_budget_are_left_out_and_said() -> None:
+def test_runs_with_another_budget_are_left_out_and_noted() -> None:
     short = record("branin", "default", 2, falling(0.5, 30))
     shown = arrange([*branin("default", {1: 4.0}), short])
     assert cell(effort.runs(shown, ORIGINAL), "carbo, preset default").text == "1"
@@ -488,7 +488,7 @@ def test_latex_is_balanced_and_escaped(found: list[Table]) -> None:
 # --- what is lost, and the page
 
 
-def test_a_lost_comparison_is_said_and_a_won_one_counted() -> None:
+def test_a_lost_comparison_is_listed_and_a_won_one_counted() -> None:
     ends = dict.fromkeys(range(1, 6), 0.5)
     better = {run: 0.45 + 0.001 * run for run in ends}
     shown = arrange(branin("default", ends) + branin("smac", better) + branin("random", dict.fromkeys(ends, 0.9)))
