@@ -13,9 +13,9 @@ from functools import partial
 from carbo.settings import DEFAULT, Settings
 from carbo.space.space import Space
 from lab.methods.base import Method, Strategy
-from lab.methods.presets import changed
+from lab.methods.presets import with_changes
 
-NAME, TITLE = "default-told", "carbo, preset default told that there are pairs alone"
+NAME, TITLE = "default-told", "carbo, preset default with a known kernel"
 SETTINGS = dataclasses.replace(DEFAULT, initial=1, highest_order=2, warp="none", adjacent="none", doubt=0.0)
 
 
@@ -27,9 +27,9 @@ def _start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy
 
 
 def variant(changes: str) -> Method:
-    """The method with settings changed, as `presets.changed` reads them: "acquisition=kg+patience=0"."""
+    """The method with settings changed, as `presets.with_changes` reads them: "acquisition=kg+patience=0"."""
     name, title = f"{NAME}:{changes}", f"{TITLE}, {changes.replace('+', ', ')}"
-    return _method(name, title, changed(SETTINGS, changes, name))
+    return _method(name, title, with_changes(SETTINGS, changes, name))
 
 
 def _method(name: str, title: str, settings: Settings) -> Method:

@@ -78,15 +78,15 @@ def settings_of(name: str) -> Settings:
         return PRESETS[name]
     base, _, changes = name.partition(":")
     if base not in PRESETS:
-        raise _unread(name)
-    return changed(PRESETS[base], changes, name)
+        raise _not_a_variant(name)
+    return with_changes(PRESETS[base], changes, name)
 
 
-def changed(settings: Settings, changes: str, name: str) -> Settings:
+def with_changes(settings: Settings, changes: str, name: str) -> Settings:
     """Settings with changes such as "patience=0+priors.weight_sd=3.0". SettingsError about `name` for other texts."""
     pairs = [change.partition("=") for change in changes.split("+")]
     if not all(key and equals and value for key, equals, value in pairs):
-        raise _unread(name)
+        raise _not_a_variant(name)
     values: dict[str, Any] = {}
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")
@@ -94,7 +94,7 @@ def changed(settings: Settings, changes: str, name: str) -> Settings:
     return settings.changed(values)
 
 
-def _unread(name: str) -> SettingsError:
+def _not_a_variant(name: str) -> SettingsError:
     return SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
                          f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
 

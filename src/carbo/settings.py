@@ -172,20 +172,20 @@ class Settings:
 
     @classmethod
     def from_saved(cls, values: Mapping[str, Any]) -> Settings:
-        """Settings that this or an earlier version of carbo wrote with to_dict; SINCE and GONE say what has changed.
+        """Settings that this or an earlier version of carbo wrote with to_dict, read with the tables SINCE and GONE.
 
-        Raises SettingsError for a setting that is missing or unknown, and for one that is gone and had another value
-        than the only one left.
+        Raises SettingsError for a setting that is missing or unknown, and for a deleted setting that had another value
+        than the one that is left.
         """
         named = {**SINCE, **_dotted(values)}
         for name in GONE.keys() & named.keys():
             if not implied(name, named[name]):
-                raise SettingsError(f"setting {name!r}: expected {GONE[name]!r}, the only value left since the setting "
-                                    f"is gone, got {named[name]!r}; the version that saved it can go on")  # fmt: skip
+                raise SettingsError(f"setting {name!r}: it is gone; expected {GONE[name]!r}, the only value left, got "
+                                    f"{named[name]!r}; go on with the version of carbo that saved it")  # fmt: skip
             del named[name]
         missing = sorted(_dotted(DEFAULT.to_dict()).keys() - named.keys())
         if missing:
-            raise SettingsError(f"saved settings: expected all settings, got none of the name {missing[0]!r}")
+            raise SettingsError(f"saved settings: expected {missing[0]!r} among them, got none of that name")
         return DEFAULT.changed(_nested(named))
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
@@ -214,21 +214,22 @@ SINCE: dict[str, Any] = {
     "adjacent": "none",
     "doubt": 0.0,
 }
-"""The value that each later setting had before it existed: of saved settings that do not name it. Oldest first; priors
-by dotted names, as "priors.beta_sd". Whoever adds a setting adds it here."""
+"""Settings that were added later, with the value that stands for "not there yet": saved settings that do not name the
+setting have this value. Priors have dotted names, such as "priors.beta_sd". Add every new setting here."""
 
 GONE: dict[str, Any] = {}
-"""Settings that no longer exist, with the only value left; priors by dotted names. Whoever deletes one adds it here."""
+"""Settings that were deleted, with the value that the code now always has. Priors have dotted names. Move every deleted
+setting here; no name is in both tables."""
 
 
 def implied(name: str, value: Any) -> bool:
-    """Whether saved settings say the same without this setting (for a prior, its dotted name) and its value."""
+    """Whether saved settings mean the same when this setting is left out. A prior is named with a dot."""
     plain = tuple(value) if isinstance(value, list) else value
     return any(name in table and plain == table[name] for table in (SINCE, GONE))
 
 
 def _dotted(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, each prior by its dotted name. SettingsError where they are no settings."""
+    """Settings by name, each prior by its dotted name. SettingsError for values that are no settings."""
     priors = values.get("priors") if isinstance(values, Mapping) else None
     if not isinstance(priors, Mapping):
         raise SettingsError(f"saved settings: expected an object with an object 'priors' in it, got {values!r:.60}")

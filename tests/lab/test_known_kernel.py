@@ -1,4 +1,4 @@
-"""The default preset told that there are pairs alone: what it knows, what it estimates, and how it is asked for."""
+"""The default preset with a known kernel: its predictions, its estimates, and how it is asked for."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import pytest
 
 from carbo import settings as module
 from carbo.errors import SettingsError
-from carbo.settings import DEFAULT, PAPER, SINCE, Settings, implied
+from carbo.inference.priors import Priors
+from carbo.settings import DEFAULT, GONE, PAPER, SINCE, Settings, implied
 from lab.methods import METHODS
 from lab.problems import problem
 from lab.runs.grid import Task, settings_key
@@ -58,7 +59,7 @@ def test_a_setting_that_has_always_been_there_must_be_there(name: str) -> None:
     saved = DEFAULT.to_dict()
     room, key = (saved["priors"], name[7:]) if name.startswith("priors.") else (saved, name)
     del room[key]
-    with pytest.raises(SettingsError, match=f"expected all settings, got none of the name '{name}'"):
+    with pytest.raises(SettingsError, match=f"expected '{name}' among them, got none"):
         Settings.from_saved(saved)
 
 
@@ -90,7 +91,9 @@ def test_a_setting_that_is_gone_is_dropped_where_it_had_the_value_that_is_left()
 @pytest.mark.usefixtures("two_are_gone")
 def test_a_setting_that_is_gone_is_refused_with_any_other_value() -> None:
     saved = {**DEFAULT.to_dict(), "colour": "blue"}
-    with pytest.raises(SettingsError, match=r"setting 'colour': expected 'red', the only value left .* got 'blue'"):
+    with pytest.raises(
+        SettingsError, match="setting 'colour': it is gone; expected 'red', the only value left, got 'blue'"
+    ):
         Settings.from_saved(saved)
     assert comparable(saved) != comparable(DEFAULT.to_dict())
 
@@ -98,6 +101,13 @@ def test_a_setting_that_is_gone_is_refused_with_any_other_value() -> None:
 def test_every_value_before_is_one_that_a_setting_can_have() -> None:
     assert set(SINCE) <= {field.name for field in dataclasses.fields(Settings)}
     assert all(implied(name, value) for name, value in SINCE.items())
+
+
+def test_no_setting_is_both_new_and_gone() -> None:
+    assert not SINCE.keys() & GONE.keys()
+    now = {field.name for field in dataclasses.fields(Settings)}
+    now |= {f"priors.{field.name}" for field in dataclasses.fields(Priors)}
+    assert not GONE.keys() & now
 
 
 # ---------------------------------------------------------------- comparison
