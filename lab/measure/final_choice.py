@@ -63,11 +63,11 @@ def table(lines: Lines, ways: Sequence[str]) -> Table:
     true = {way: dict(enumerate(float(line["true"]) for line in by)) for way, by in of.items()}
     rows = []
     for way, by in of.items():
-        beside = paired_differences(true[way], true[ways[0]])
-        assert beside is not None
+        difference = paired_differences(true[way], true[ways[0]])
+        assert difference is not None
         promised = summary([float(line["promised"]) for line in by])
         cells = (cell(promised, 3), cell(summary(list(true[way].values())), 3),
-                 Cell("") if way == ways[0] else cell(beside, 3, signed=True))  # fmt: skip
+                 Cell("") if way == ways[0] else cell(difference, 3, signed=True))  # fmt: skip
         rows.append(Row(way, cells))
     columns = ("promised", "true mean", "beside the first")
     return Table("choice", "", f"Choice over {len(true[ways[0]])} cases", columns, tuple(rows))

@@ -155,12 +155,12 @@ def table(lines: Lines, models: Sequence[str]) -> Table:
 
 def _row(model: str, lines: Lines, first: Lines) -> Row:
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
-    beside = paired_differences(gains, base)
-    assert beside is not None
+    difference = paired_differences(gains, base)
+    assert difference is not None
     ahead = [sum(sign * (gains[i] - base[i]) > CLEAR for i in gains) for sign in (1, -1)]
     cells = [cell(summary(list(gains.values())), 3), *(Cell(""), Cell(""))]
     if lines != first:
-        cells[1:] = cell(beside, 3, signed=True), Cell(f"{ahead[0]} : {ahead[1]}", float(ahead[0]))
+        cells[1:] = cell(difference, 3, signed=True), Cell(f"{ahead[0]} : {ahead[1]}", float(ahead[0]))
     cells += [cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
     cells += [cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
     return Row(model, tuple(cells))

@@ -115,16 +115,16 @@ class Relocated:
     def design(self, run: int) -> Ints:
         """The initial rows of the original, moved."""
         rows = self.problem.design(run)
-        return np.stack([np.argsort(there)[rows[:, i]] for i, there in enumerate(self.back)], axis=1)
+        return np.stack([np.argsort(back_of)[rows[:, i]] for i, back_of in enumerate(self.back)], axis=1)
 
     def _original(self, row: Ints) -> Ints:
-        return np.array([there[v] for there, v in zip(self.back, row, strict=True)])
+        return np.array([back_of[v] for back_of, v in zip(self.back, row, strict=True)])
 
     def _originals(self) -> dict[str, dict[Any, Any]]:
         """variable -> choice -> the choice of the original that it stands for."""
         return {
-            name: {choice: variable.choices[v] for choice, v in zip(variable.choices, there.tolist(), strict=True)}
-            for (name, variable), there in zip(self.problem.space.variables.items(), self.back, strict=True)
+            name: {choice: variable.choices[v] for choice, v in zip(variable.choices, back_of.tolist(), strict=True)}
+            for (name, variable), back_of in zip(self.problem.space.variables.items(), self.back, strict=True)
         }
 
 

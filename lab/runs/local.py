@@ -100,13 +100,13 @@ def _how(code: int | None) -> str:
 
 def _start(folder: Path) -> _Worker:
     context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=serve, args=(there, folder), daemon=True)
+    own_end, worker_end = context.Pipe()
+    process = context.Process(target=serve, args=(worker_end, folder), daemon=True)
     # Ctrl-C reaches all processes of a terminal. This process handles it; the child ignores it from its start.
     with _environment(CHILDREN), _blocked(signal.SIGINT):
         process.start()
-    there.close()
-    return _Worker(process, here)
+    worker_end.close()
+    return _Worker(process, own_end)
 
 
 def _end(workers: list[_Worker], store: Store) -> None:

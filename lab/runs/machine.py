@@ -80,7 +80,7 @@ def _cpu() -> str:
 def _output_of(*command: str) -> str:
     """The output of a command, stripped; empty where the command is missing or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return finished.stdout.strip() if finished.returncode == 0 else ""

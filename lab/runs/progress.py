@@ -86,10 +86,10 @@ class Board:
         else from the runs under way.
         """
         guess = self._guess()
-        gone = {event.task.key for event in self.failed} | {task.key for task in self.elsewhere}
+        ended = {event.task.key for event in self.failed} | {task.key for task in self.elsewhere}
         total, is_all = 0.0, True
         for task in self.tasks:
-            if task.key in self.done or task.key in gone:
+            if task.key in self.done or task.key in ended:
                 continue
             seconds = guess(task)
             running = self.running.get(task)

@@ -67,9 +67,9 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
 def _method(task: Task, noisy: bool) -> Method:
     """The task's method. DataError when its settings differ from the task's, because the code was changed since."""
     chosen = method(task.method).version_for(noisy)
-    here = settings_key(chosen)
-    if here != task.settings:
-        raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "
+    now = settings_key(chosen)
+    if now != task.settings:
+        raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {now} in this process; "
                         "use the same version of carbo everywhere, and start again")  # fmt: skip
     return chosen
 
@@ -115,14 +115,14 @@ def _tell(strategy: Strategy, trail: _Trail, first: int) -> None:
 
 def _valid_row(row: Ints, problem: Problem, name: str) -> Ints:
     """The row as integers. DataError for a row that the problem cannot take, so that it does not become a record."""
-    given = np.asarray(row)
+    integers = np.asarray(row)
     sizes = problem.space.sizes
     if (
-        given.shape != sizes.shape
-        or not np.issubdtype(given.dtype, np.integer)
-        or np.any((given < 0) | (given >= sizes))
+        integers.shape != sizes.shape
+        or not np.issubdtype(integers.dtype, np.integer)
+        or np.any((integers < 0) | (integers >= sizes))
     ):
         raise DataError(f"method {name!r}: expected a row of {len(sizes)} whole numbers below the sizes, got {row!r}")
-    if not problem.space.feasible(given[None])[0]:
+    if not problem.space.feasible(integers[None])[0]:
         raise DataError(f"method {name!r}: expected a row that the constraint of {problem.name} permits, got {row!r}")
-    return np.array(given, dtype=np.intp)
+    return np.array(integers, dtype=np.intp)

@@ -105,8 +105,8 @@ class Store:
         """Within: True when this process has claimed the run, False when another process has."""
         path = self.folder / ".claims" / hashlib.sha256(canonical(key).encode()).hexdigest()[:32]
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = _try_lock(path)
-        if held is None:
+        lock = _try_lock(path)
+        if lock is None:
             yield False
             return
         try:
@@ -115,7 +115,7 @@ class Store:
             path.unlink(
                 missing_ok=True
             )  # while locked, so that a process that waits for the lock sees that the file is gone
-            os.close(held)
+            os.close(lock)
 
     def prepare(self) -> None:
         """Make the folders. DataError when that is not possible, or the system has no locks that end with a process."""
@@ -172,7 +172,7 @@ def _try_lock(path: Path) -> int | None:
 
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        there = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return os.path.samestat(os.fstat(descriptor), there)
+    return os.path.samestat(os.fstat(descriptor), status)

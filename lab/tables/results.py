@@ -128,8 +128,8 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
     shown = latest if chosen.all_versions else _newest_of_each(latest)
     runs: dict[tuple[str, str, Version], Runs] = {}
     for record in sorted(whole, key=lambda record: record.run):
-        here = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
-        here.setdefault(Case(record.run, record.relocated), record)
+        same_version = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
+        same_version.setdefault(Case(record.run, record.relocated), record)
     stand_ins = {} if chosen.all_versions else _stand_in(runs, latest, shown)
     kept = {key: found for key, found in runs.items() if key[2] in shown}
     filled = {id(record) for found in kept.values() for record in found.values()}

@@ -48,8 +48,8 @@ def paired_differences(theirs: Mapping[K, float], ours: Mapping[K, float]) -> Su
 
 def steps_to_reach(best: Floats, target: float) -> int | None:
     """Number of evaluations until the best value (n,) is the target to the printed digits; None if it never is."""
-    there = np.flatnonzero(best <= target + HALF_A_DIGIT)
-    return int(there[0]) + 1 if len(there) else None
+    reached = np.flatnonzero(best <= target + HALF_A_DIGIT)
+    return int(reached[0]) + 1 if len(reached) else None
 
 
 def median_steps(steps: Sequence[int | None]) -> float | None:
