@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if result.x is None:
         return 130
-    print(f"{described(result, images)}\n{len(value.accuracies)} networks trained")
+    print(f"{described(result, images)}\n{len(value.accuracies)} different networks")
     return 0 if result.success else 130
 
 

@@ -31,7 +31,7 @@ class Cache:
         if architecture not in self._known and self._path.exists():
             with self._path.open("rb") as file:
                 _lock(file, exclusive=False)
-                self._read_on(file.fileno())
+                self._read_new_lines(file.fileno())
         return self._known.get(architecture)
 
     def add(self, architecture: str, accuracies: Accuracies) -> Accuracies:
@@ -44,7 +44,7 @@ class Cache:
         with self._path.open("ab+", buffering=0) as file:
             _lock(file, exclusive=True)
             descriptor = file.fileno()
-            self._read_on(descriptor)
+            self._read_new_lines(descriptor)
             if architecture not in self._known:
                 os.truncate(descriptor, self._end)  # a torn last line, as a crash of the machine may leave one
                 written = os.write(descriptor, content)
@@ -53,10 +53,10 @@ class Cache:
                     raise OSError(f"{self._path}: only {written} of {len(content)} bytes could be written; "
                                   "is the disk full?")  # fmt: skip
                 os.fsync(descriptor)
-                self._read_on(descriptor)
+                self._read_new_lines(descriptor)
         return self._known[architecture]
 
-    def _read_on(self, descriptor: int) -> None:
+    def _read_new_lines(self, descriptor: int) -> None:
         """Read the lines that were appended since the last call. The file must be locked."""
         size = os.fstat(descriptor).st_size
         if size < self._end:
@@ -65,12 +65,12 @@ class Cache:
         whole = fresh[: fresh.rfind(b"\n") + 1]
         for text in whole.decode(errors="replace").split("\n")[:-1]:
             self._lines += 1
-            training, architecture, accuracies = self._parsed(text)
+            training, architecture, accuracies = self._parse(text)
             if training == self._training:
                 self._known.setdefault(architecture, accuracies)
         self._end += len(whole)
 
-    def _parsed(self, text: str) -> tuple[str, str, Accuracies]:
+    def _parse(self, text: str) -> tuple[str, str, Accuracies]:
         try:
             entry = json.loads(text)
             training, architecture = entry["training"], entry["architecture"]

@@ -106,7 +106,7 @@ def _reduced(bits: tuple[int, ...]) -> Architecture | None:
     kept = [node for node in range(1, NODES - 1) if useful[node] and kinds[node] != IDENTITY]
     counts = _counts(cell.edges, useful, kinds)
     orders = (order for order in itertools.permutations(kept) if _is_sorted(order, counts))
-    return min((_ordered(order, kinds, counts) for order in orders), key=lambda one: (one.kinds, one.inputs))
+    return min((_in_order(order, kinds, counts) for order in orders), key=lambda one: (one.kinds, one.inputs))
 
 
 def _useful(edges: tuple[tuple[int, ...], ...]) -> list[bool]:
@@ -136,7 +136,7 @@ def _is_sorted(order: tuple[int, ...], counts: list[list[int]]) -> bool:
     return not any(counts[later][earlier] for earlier, later in itertools.combinations(order, 2))
 
 
-def _ordered(order: tuple[int, ...], kinds: tuple[str, ...], counts: list[list[int]]) -> Architecture:
+def _in_order(order: tuple[int, ...], kinds: tuple[str, ...], counts: list[list[int]]) -> Architecture:
     places = (0, *order, NODES - 1)
     inputs = (tuple(counts[i][j] for i in places[:n]) for n, j in enumerate(places) if n)
     return Architecture(tuple(kinds[node] for node in order), tuple(inputs))

@@ -37,8 +37,8 @@ SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 def cifar10(folder: str | Path | None) -> Split:
     """The paper's split of the training images. DataError when files are missing or damaged."""
     place = located(folder)
-    parts = _unpacked(place) if place.is_dir() else _archived(place)
-    records = np.concatenate([_records(place / name, content) for name, content in parts])
+    parts = _read_folder(place) if place.is_dir() else _read_archive(place)
+    records = np.concatenate([_split_records(place / name, content) for name, content in parts])
     labels = records[:, 0]
     counts = np.bincount(labels, minlength=IMAGES.classes)
     if len(counts) > IMAGES.classes or len(set(counts.tolist())) > 1:
@@ -65,13 +65,13 @@ def located(folder: str | Path | None) -> Path:
     raise _missing(f"{folder} without it")
 
 
-def _unpacked(place: Path) -> Iterator[tuple[str, bytes]]:
+def _read_folder(place: Path) -> Iterator[tuple[str, bytes]]:
     for name in FILES:
         with (place / name).open("rb") as file:
-            yield name, _whole(file)
+            yield name, _read_file(file)
 
 
-def _archived(place: Path) -> Iterator[tuple[str, bytes]]:
+def _read_archive(place: Path) -> Iterator[tuple[str, bytes]]:
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(place, "r:gz") as archive:
@@ -79,7 +79,7 @@ def _archived(place: Path) -> Iterator[tuple[str, bytes]]:
                 name = Path(member.name).name
                 file = archive.extractfile(member) if name in FILES and member.isfile() else None
                 if file is not None:
-                    found[name] = _whole(file)
+                    found[name] = _read_file(file)
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise _damaged(place, "a whole archive", f"one that breaks off ({error})") from None
     absent = [name for name in FILES if name not in found]
@@ -88,12 +88,12 @@ def _archived(place: Path) -> Iterator[tuple[str, bytes]]:
     return iter((name, found[name]) for name in FILES)
 
 
-def _whole(file: IO[bytes]) -> bytes:
+def _read_file(file: IO[bytes]) -> bytes:
     """The content, up to one byte more than a file should have: that is enough to see that it is too long."""
     return file.read(RECORDS * BYTES + 1)
 
 
-def _records(place: Path, content: bytes) -> NDArray[np.uint8]:
+def _split_records(place: Path, content: bytes) -> NDArray[np.uint8]:
     """(records, BYTES)"""
     if len(content) != RECORDS * BYTES:
         got = "more" if len(content) > RECORDS * BYTES else f"{len(content)}"

@@ -33,10 +33,10 @@ class Stacked:
         self._architecture, self._copies, self._device = architecture, len(seeds), device
         self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self.parameters: list[Tensor] = []
-        self._stages = list(self._built(images))
+        self._stages = list(self._layers(images))
         self._classes = images.classes
 
-    def _built(self, images: Images) -> Iterator[Callable[[Tensor, bool], Tensor]]:
+    def _layers(self, images: Images) -> Iterator[Callable[[Tensor, bool], Tensor]]:
         """The layers in order; each a function of x and whether this is training."""
         import torch.nn.functional as F
 
@@ -65,8 +65,8 @@ class Stacked:
         def cell(x: Tensor, training: bool) -> Tensor:
             known = [x]
             for node, counts in zip(nodes, self._architecture.inputs, strict=False):
-                known.append(node(_added(known, counts), training))
-            return _added(known, self._architecture.inputs[-1])
+                known.append(node(_sum(known, counts), training))
+            return _sum(known, self._architecture.inputs[-1])
 
         return cell
 
@@ -84,7 +84,7 @@ class Stacked:
 
         conv = self._conv(before, after, kernel)
         size = self._copies * after
-        scale, shift = (self._learnt(torch.full((size,), value)) for value in (1.0, 0.0))
+        scale, shift = (self._parameter(torch.full((size,), value)) for value in (1.0, 0.0))
         mean, variance = (torch.full((size,), value, device=self._device) for value in (0.0, 1.0))
 
         def block(x: Tensor, training: bool) -> Tensor:
@@ -94,7 +94,7 @@ class Stacked:
         return block
 
     def _conv(self, before: int, after: int, kernel: int) -> Callable[[Tensor, bool], Tensor]:
-        w, b = self._drawn(before * kernel**2, after, before, kernel, kernel)
+        w, b = self._draw(before * kernel**2, after, before, kernel, kernel)
 
         def conv(x: Tensor, training: bool) -> Tensor:  # noqa: ARG001 - all layers have one form
             return convolved(x, w, b)
@@ -104,7 +104,7 @@ class Stacked:
     def _linear(self, before: int, after: int) -> Callable[[Tensor, bool], Tensor]:
         import torch
 
-        w, b = self._drawn(before, after, before)
+        w, b = self._draw(before, after, before)
 
         def linear(x: Tensor, training: bool) -> Tensor:  # noqa: ARG001
             flat = x.reshape(len(x), self._copies, -1).transpose(0, 1)
@@ -112,7 +112,7 @@ class Stacked:
 
         return linear
 
-    def _drawn(self, fan_in: int, *shape: int) -> tuple[Tensor, Tensor]:
+    def _draw(self, fan_in: int, *shape: int) -> tuple[Tensor, Tensor]:
         """Weights (G, *shape) and bias (G * shape[0],), both uniform within 1 / sqrt(fan_in): torch's default."""
         import torch
 
@@ -122,14 +122,14 @@ class Stacked:
             for generator in self.generators
         ]
         weights, biases = zip(*drawn, strict=True)
-        return self._learnt(torch.stack(weights)), self._learnt(torch.cat(biases))
+        return self._parameter(torch.stack(weights)), self._parameter(torch.cat(biases))
 
-    def _learnt(self, tensor: Tensor) -> Tensor:
+    def _parameter(self, tensor: Tensor) -> Tensor:
         self.parameters.append(tensor.to(self._device).requires_grad_())
         return self.parameters[-1]
 
 
-def _added(known: list[Tensor], counts: tuple[int, ...]) -> Tensor:
+def _sum(known: list[Tensor], counts: tuple[int, ...]) -> Tensor:
     terms = [x if count == 1 else count * x for x, count in zip(known, counts, strict=True) if count]
     total = terms[0]
     for term in terms[1:]:
@@ -159,14 +159,16 @@ def by_matrix(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     size, side = len(x), x.shape[-1]
     pixels = side**2
     taps = F.pad(w.reshape(copies, after, before, kernel**2).permute(0, 2, 3, 1), (0, 0, 0, 1))
-    matrix = taps.index_select(2, _seen(side, kernel).to(w.device)).reshape(copies, before * pixels, pixels * after)
+    matrix = taps.index_select(2, _kernel_places(side, kernel).to(w.device)).reshape(
+        copies, before * pixels, pixels * after
+    )
     out = torch.bmm(x.reshape(size, copies, before * pixels).transpose(0, 1), matrix)
     out = out.reshape(copies, size, pixels, after).permute(1, 2, 0, 3).reshape(size, side, side, copies * after) + b
     return out.permute(0, 3, 1, 2)
 
 
 @lru_cache
-def _seen(side: int, kernel: int) -> Tensor:
+def _kernel_places(side: int, kernel: int) -> Tensor:
     """(P * P,) under which place of the kernel each input pixel (first) is for each output pixel; kernel^2: none."""
     import torch
 

@@ -48,11 +48,11 @@ class CellValue:
         if architecture is None:
             return INVALID
         if architecture.key not in self.accuracies:
-            self.accuracies[architecture.key] = self._looked_up(architecture)
+            self.accuracies[architecture.key] = self._find_or_train(architecture)
         accuracies = self.accuracies[architecture.key]
         return 1 - sum(accuracies) / len(accuracies) + PRICE * ratio(architecture, self._images)
 
-    def _looked_up(self, architecture: Architecture) -> Accuracies:
+    def _find_or_train(self, architecture: Architecture) -> Accuracies:
         """From the file if it has them, else from a training."""
         known = self._cache.get(architecture.key) if self._cache else None
         if known is not None:

@@ -15,7 +15,7 @@ from lab.cli import cases, runs, tables
 
 EXAMPLES = """examples:
   python -m lab run --list      problems and methods
-  python -m lab table           the paper's tables with our runs beside its own
+  python -m lab table           the paper's tables with our runs next to its own
   python -m lab speed           seconds of one suggestion at four sizes, as JSON
 """
 
@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top: argparse.ArgumentParser = Parser(
         prog="python -m lab",
-        description="The laboratory: what carbo is measured with.",
+        description="The laboratory: experiments and benchmarks of carbo and its rivals.",
         epilog=EXAMPLES,
         formatter_class=Help,
     )
@@ -49,14 +49,14 @@ def _add_speed(what: Commands) -> None:
     speed = what.add_parser(
         "speed",
         help="time one warm suggestion at four sizes",
-        description="Times one warm suggestion at four sizes and prints JSON: seconds for sampling and for search, and "
-        "the same in units of one Cholesky factorisation (dpotrf, n = 250) timed in the same run.",
+        description="Times one warm suggestion at four sizes and prints JSON: seconds of sampling and of search, also "
+        "in units of one Cholesky factorisation (dpotrf, n = 250) timed in the same run.",
     )
     speed.add_argument("--preset", choices=sorted(PRESETS), default="paper", help="settings (default: paper)")
     speed.add_argument("--threads", type=count, default=1, help="threads of the linear algebra (default 1)")
-    speed.add_argument("--repeats", type=count, default=5, help="suggestions timed a point (default 5)")
+    speed.add_argument("--repeats", type=count, default=5, help="suggestions timed at each size (default 5)")
     speed.add_argument("--data", choices=("uniform", "trail"), default="uniform",
-                       help="observations: uniform random rows, or as an optimiser leaves them")  # fmt: skip
+                       help="observations: uniform random rows, or rows like those of an optimiser")  # fmt: skip
     speed.add_argument("--large", action="store_true", help="only 60 binary variables with 1,000 observations")
     speed.set_defaults(run=_speed)
 
@@ -75,8 +75,8 @@ def _add_pace(what: Commands) -> None:
         what,
         "pace",
         "time suggestions of several methods on the same data",
-        about="Tells the laboratory's methods the same data and times their suggestions, each in turn, on one thread; "
-        "prints JSON: processor seconds, and how many times those of the method named first.",
+        about="Tells methods the same data and times their suggestions, each in turn, on one thread. "
+        "Prints JSON: processor seconds, and their ratio to those of the first method.",
         examples="examples:\n"
         "  python -m lab pace                                      default, paper and Optuna's GPSampler\n"
         "  python -m lab pace --method default,smac,tpe --variables 30 --observations 100\n",
@@ -84,8 +84,8 @@ def _add_pace(what: Commands) -> None:
     pace.add_argument("--method", default="default:patience=0+doubt=0.0,paper,gp-optuna", metavar="NAME,...",
                       help="methods as for `python -m lab run` (default %(default)s)")  # fmt: skip
     pace.add_argument("--variables", type=count, default=60, help="binary variables (default 60)")
-    pace.add_argument("--observations", type=count, default=250, help="what they are told (default 250)")
-    pace.add_argument("--repeats", type=count, default=5, help="suggestions timed a method (default 5)")
+    pace.add_argument("--observations", type=count, default=250, help="observations that they are told (default 250)")
+    pace.add_argument("--repeats", type=count, default=5, help="suggestions timed of each method (default 5)")
     pace.set_defaults(run=_pace)
 
 
@@ -108,13 +108,13 @@ def _add_growth(what: Commands) -> None:
         "a file, a line for each point; with --plot they are drawn.",
         examples="examples:\n"
         "  python -m lab growth --axis variables                   one axis\n"
-        "  python -m lab growth --axis none --plot growth.png      draw what was measured before\n",
+        "  python -m lab growth --axis none --plot growth.png      draw earlier measurements\n",
     )
     growth.add_argument("--axis", choices=("all", "none", "observations", "variables", "category", "levels"),
                         default="all", help="what grows (default all)")  # fmt: skip
     growth.add_argument("--most", type=count, metavar="N", help="no point beyond N on its axis")
     growth.add_argument("--preset", choices=sorted(PRESETS), default="default", help="settings (default: default)")
-    growth.add_argument("--repeats", type=count, default=3, help="warm suggestions measured a point (default 3)")
+    growth.add_argument("--repeats", type=count, default=3, help="warm suggestions measured at each point (default 3)")
     growth.add_argument("--out", type=Path, default=Path("results/growth.jsonl"), metavar="FILE",
                         help="where records are added (default results/growth.jsonl)")  # fmt: skip
     growth.add_argument("--plot", type=Path, metavar="FILE", help="draw the newest record of each point")

@@ -1,4 +1,4 @@
-"""python -m lab run: methods on problems, recorded."""
+"""The command run: methods on problems, recorded."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 DATA = "CARBO_WCNF"
 SEARCHES = ("digits", "cifar10")
-"""Words of --data that are no folders; a folder of that name is ./digits."""
+"""Words of --data that are no folders; ./digits names a folder called digits."""
 TRAINED = "trained"
-"""The folder, within that of the results, of accuracies that architecture searches share."""
+"""The folder, inside the folder of results, where architecture searches keep accuracies."""
 EXAMPLES = """examples:
   python -m lab run --list
   python -m lab run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
@@ -38,14 +38,14 @@ EXAMPLES = """examples:
 
 
 def add(what: Commands) -> None:
-    """python -m lab run and its options."""
+    """Add the command run, with its options."""
     run = command(
         what,
         "run",
         "run methods on problems and record every evaluation",
         about="Runs methods on problems and appends one line of JSON for each finished run to "
-        "OUT/runs/PROBLEM.jsonl. Runs recorded already are left out, so that an interrupted command goes on where it "
-        "stood; several may share the folder. Exit codes: 0 done, 1 some runs failed, 2 wrong input, 130 interrupted.",
+        "OUT/runs/PROBLEM.jsonl. Recorded runs are not repeated: an interrupted command can be given again. "
+        "Several may share the folder. Exit codes: 0 done, 1 some runs failed, 2 wrong input, 130 interrupted.",
         examples=EXAMPLES,
     )
     run.add_argument("--problem", metavar="NAME[,NAME...]", help="problems, or groups of them; see --list")
@@ -58,10 +58,10 @@ def add(what: Commands) -> None:
     forms = run.add_mutually_exclusive_group()
     forms.add_argument("--relocated", action="store_true", help="relocated problems; the run's number is the seed")
     forms.add_argument("--both-forms", action="store_true", help="problems as they are, and relocated")
-    run.add_argument("--budget", type=count, help="at most so many evaluations a run (default: the problem's own)")
+    run.add_argument("--budget", type=count, help="at most so many evaluations in a run (default: the problem's own)")
     run.add_argument("--data", action="append", default=[], metavar="FOLDER|digits|cifar10",
-                     help="folder of downloaded files, .wcnf and CIFAR-10 (default: what the environment has as "
-                     f"{DATA}); or what the problem nas stands for (default digits); may be given twice")  # fmt: skip
+                     help=f"folder of downloaded files, .wcnf and CIFAR-10 (default: ${DATA}); or the images of the "
+                     "problem nas (default digits); may be given twice")  # fmt: skip
     run.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (default results/)")
     _add_engine(run)
     only = run.add_mutually_exclusive_group()
@@ -71,8 +71,13 @@ def add(what: Commands) -> None:
 
 
 def _add_engine(run: argparse.ArgumentParser) -> None:
-    run.add_argument("--jobs", type=count, help="runs at the same time (default 1; with ray: one a processor)")
-    run.add_argument("--engine", choices=("local", "ray"), default="local", help="who runs them (default local)")
+    run.add_argument("--jobs", type=count, help="runs at the same time (default 1; with ray one for each processor)")
+    run.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="processes of this machine, or a Ray cluster (default local)",
+    )
     run.add_argument("--ray-address", metavar="ADDRESS", help="a Ray cluster, such as auto (default: a local one)")
 
 
@@ -123,7 +128,7 @@ def _grid(arguments: argparse.Namespace, data: str | None) -> Grid:
 
 
 def _folder(words: list[str]) -> str | None:
-    """The folder of downloaded files among the words of --data, else what the environment says."""
+    """The folder of downloaded files: from the words of --data, else from the environment."""
     folders = [word for word in words if word not in SEARCHES]
     if len(folders) > 1:
         raise SettingsError(f"--data: expected one folder, got {' and '.join(folders)}; put the files into one")
@@ -131,7 +136,7 @@ def _folder(words: list[str]) -> str | None:
 
 
 def _searches(words: list[str]) -> dict[str, tuple[str, ...]]:
-    """What the problem nas stands for, by the words of --data; nothing where none of them says."""
+    """The group `nas` of problems, from the words of --data; {} where none of them names images."""
     chosen = tuple(dict.fromkeys(f"nas-{word}" for word in words if word in SEARCHES))
     return {"nas": chosen} if chosen else {}
 
@@ -161,7 +166,7 @@ def _do(board: Board, store: Store, arguments: argparse.Namespace) -> int:
         with _engine(todo, board, store, arguments) as events:
             _follow(board, events)
     except KeyboardInterrupt:
-        print("\n".join([*summary(board), "interrupted; the same command goes on from here"]))
+        print("\n".join([*summary(board), "interrupted; give the same command again to continue"]))
         return 130
     print("\n".join(summary(board)))
     return 1 if board.failed else 0
@@ -169,7 +174,7 @@ def _do(board: Board, store: Store, arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _engine(todo: list[Task], board: Board, store: Store, arguments: argparse.Namespace) -> Generator[Generator[Event]]:
-    """Within: the events of the engine at work. It has ended its processes when this is left."""
+    """Within: the events of the running engine. Its processes have ended afterwards."""
     if arguments.engine == "local" or not todo:
         from lab.runs import local
 
@@ -178,7 +183,7 @@ def _engine(todo: list[Task], board: Board, store: Store, arguments: argparse.Na
         return
     from lab.runs import cluster
 
-    with cluster.connected(arguments.ray_address, arguments.jobs) as joined:
+    with cluster.connection(arguments.ray_address, arguments.jobs) as joined:
         board.at_once = joined.at_once
         with contextlib.closing(cluster.work(todo, store, joined)) as events:
             yield events

@@ -1,4 +1,4 @@
-"""python -m lab table, plot and page: what the recorded runs say."""
+"""The commands table, plot and page: tables and figures of the recorded runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ EXAMPLES = """examples:
 
 
 def add(what: Commands) -> None:
-    """python -m lab table, plot and page, and their options."""
+    """Add the commands table, plot and page, with their options."""
     table = command(
         what,
         "table",
-        "the paper's tables with our rows beside its own",
-        about="Prints the paper's tables with the recorded runs beside its printed numbers: best values (mean, "
+        "the paper's tables with our rows next to its own",
+        about="Prints the paper's tables with the recorded runs next to its printed numbers: best values (mean, "
         "standard error, number of runs), distance from the best possible, paired differences to the default preset, "
-        "ranks over problems, evaluations to the paper's COMBO value, seconds a suggestion, and which runs were done.",
+        "ranks over problems, evaluations to the paper's COMBO value, seconds of a suggestion, and runs made.",
         examples=EXAMPLES,
     )
     _add_selection(table)
@@ -51,13 +51,13 @@ def add(what: Commands) -> None:
     page = what.add_parser(
         "page",
         help="write docs/results.md and its figures",
-        description="Writes the page of results, docs/results.md, from the recorded runs: tables, figures, what is "
-        "lost, machines and versions.",
+        description="Writes the page of results, docs/results.md, from the recorded runs: tables, figures, lost "
+        "comparisons, machines and versions.",
     )
     page.add_argument("--results", type=Path, default=Path("results"), metavar="FOLDER",
                       help="recorded runs (default results/)")  # fmt: skip
     page.add_argument("--out", type=Path, default=Path("docs/results.md"), metavar="FILE",
-                      help="the page; figures go to a folder beside it (default docs/results.md)")  # fmt: skip
+                      help="the page; figures go to a folder next to it (default docs/results.md)")  # fmt: skip
     page.add_argument("--no-figures", action="store_true", help="the text only")
     page.set_defaults(run=_page)
 
@@ -69,7 +69,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--problem", type=_names, default=(), metavar="NAME[,NAME...]", help="only these")
     command.add_argument("--method", type=_names, default=(), metavar="NAME[,NAME...]", help="only these")
     command.add_argument("--all-versions", action="store_true",
-                         help="also runs with older settings of a method, told apart by their revision")  # fmt: skip
+                         help="also runs with older settings of a method, labelled with their revision")  # fmt: skip
     command.add_argument("--budget", type=count, metavar="N",
                          help="compare runs of N evaluations (default: the problem's own budget)")  # fmt: skip
 
@@ -110,7 +110,7 @@ def _page(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Results, tuple[str, ...]]:
-    """The results that are asked for, and their forms."""
+    """The selected results, and their forms."""
     from lab.tables.results import FORMS, Selection, load
 
     selection = Selection(arguments.problem, arguments.method, arguments.all_versions, arguments.budget)
@@ -122,7 +122,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Results, tuple[str, ...]]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """An option that is a list of names."""
+    """The names in an option, which is a list with commas."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise argparse.ArgumentTypeError(f"expected names with commas between, got {text!r}")

@@ -1,15 +1,15 @@
-"""How high a search climbs: the largest log EI that it finds under one model, beside others' in the same seconds.
+"""How well a search maximises the acquisition: the largest log EI that it finds, compared in equal time.
 
-Told the first evaluations of a recorded run, the `default` preset draws its model once, and every search looks for the
-largest log EI under it. A search is
+The `default` preset draws its model once from the first evaluations of a recorded run. Every search then looks for the
+largest log EI under this model. A search is
 
-    KEY=VALUE+...   the preset's own, with those settings changed; "local" changes nothing
+    KEY=VALUE+...   the search of the preset with these settings changed; "local" changes nothing
     genetic         tournaments, uniform crossover and mutation; half of the first generation is near the best point
-    annealing       as many walkers as the preset has climbers, from the preset's starts
+    annealing       as many walkers as the preset has climbers, from the starts of the preset
 
-The last two stop when they have used the processor seconds that the first search named took on that case.
+The last two stop after the processor seconds that the first search took on the case.
 
-    short       the highest log EI that any search found on the case less this one's: a ratio of EI, on a log scale
+    short       the highest log EI of any search on the case minus that of this search: the log of a ratio of EI
     found       share of cases where that ratio is 0.999 or more
 """
 
@@ -29,7 +29,7 @@ from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Ints
 from carbo.space.rows import row_keys
-from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared
+from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 CHANGED = ("leaps", "random_starts", "spray_starts", "climbers")
-"""Settings that make another search of the same acquisition."""
+"""Settings that change the search, and not the acquisition."""
 POPULATION, TOURNAMENT = 100, 3
 HOT, COLD = 1.0, 0.01
 """Temperatures that annealing starts and ends at, in units of the score."""
 AS_HIGH = 1e-3
 
 Stop = Callable[[], float]
-"""Share of the time that is used up; 1 and more: it is over."""
+"""A function to the share of the time that is used up; from 1 on the search stops."""
 
 
 def experiment(searches: Sequence[str]) -> Experiment:
-    """Of searches by their names. Raises SettingsError for a wrong one, and for one without an end that comes first."""
+    """The experiment with these searches. SettingsError for an unknown one, or a first one that never ends."""
     for name in searches:
         changed = [change.partition("=")[0] for change in name.split("+")]
         if name not in (*SEARCHES, LOCAL) and not set(changed) <= set(CHANGED):
@@ -60,18 +60,18 @@ def experiment(searches: Sequence[str]) -> Experiment:
                                 f"{', '.join(CHANGED)}, such as climbers=5, got something else")  # fmt: skip
         _settings(name)
     if searches[0] in SEARCHES:
-        raise SettingsError(f"search: expected one with an end of its own first, such as {LOCAL}, got {searches[0]!r}; "
+        raise SettingsError(f"search: expected first one that ends by itself, such as {LOCAL}, got {searches[0]!r}; "
                             "its seconds are what the others get")  # fmt: skip
     version = digest(comparable(settings_of("default").to_dict()), list(searches))
     return Experiment(tuple(searches), measure, lambda _: version, table, "height", together=True)
 
 
 def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[str, Any]]:
-    """Log EI and seconds of every search on a case, the first search's first."""
+    """Log EI and seconds of every search on a case, in their order."""
     from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
     space = problem.space
-    n, rows, values = case.told, case.record.rows, case.record.values
+    n, rows, values = case.observations, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
     _, posterior = Surrogate(space, settings).advance(rng, Belief(), Observations(rows[:n], values[:n]))
     data = posterior.view.data
@@ -80,7 +80,7 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
         with limited(n, settings.threads):
-            top = SEARCHES.get(name, _own)(np.random.default_rng(0), request, name, _until(begin, limit))
+            top = SEARCHES.get(name, _with_settings)(np.random.default_rng(0), request, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines
 
@@ -93,14 +93,14 @@ def _settings(name: str) -> Settings:
     return settings_of("default" if name == LOCAL or name in SEARCHES else f"default:{name}")
 
 
-def _own(rng: np.random.Generator, request: Request, name: str, _: Stop) -> Found:
-    """The preset's search, with settings changed."""
+def _with_settings(rng: np.random.Generator, request: Request, name: str, _: Stop) -> Found:
+    """The search of the preset with settings changed."""
     request = request._replace(settings=_settings(name))
     return maximise(rng, request, request.objective)
 
 
 def _genetic(rng: np.random.Generator, request: Request, _: str, stop: Stop) -> Found:
-    """Two parents by tournament, each variable from either, one variable in each redrawn on average; elitist."""
+    """Parents by tournament, uniform crossover, one mutation on average; the best rows stay."""
     space, domain = request.space, request.domain
     objective = request.objective
     near = spray(rng, space, request.incumbent, POPULATION // 2)
@@ -155,8 +155,8 @@ SEARCHES = {"genetic": _genetic, "annealing": _annealing}
 
 
 def table(lines: Lines, searches: Sequence[str]) -> Table:
-    """The searches over the cases that all of them have."""
-    of = shared(lines, searches)
+    """A table of the searches over the cases that all of them have."""
+    of = shared_lines(lines, searches)
     top = [max(float(line["height"]) for line in of_case) for of_case in zip(*of.values(), strict=True)]
     rows = []
     for name, by in of.items():

@@ -1,12 +1,11 @@
 """How the cost of one suggestion grows with observations, with variables and with the values of one variable.
 
-Along each axis everything else stays as it is. The function has main effects and twice as many pair interactions as
-variables, with a little noise; the rows are a trail as an optimiser leaves one: random ones, then mostly copies of one
-of the ten best so far with one to three variables redrawn. Every point is measured in a process of its own, on one
-thread, in processor seconds, which a busy machine does not stretch as it does the seconds of a clock, and in units of
-one Cholesky factorisation (`dpotrf`, n = 250) timed beside it. "first" is the suggestion of an optimiser that has just
-been told everything: it looks for a warp and burns its chain in. "warm" is one after that, by stage: "model" draws
-parameters and conditions on the observations, "search" finds the row.
+Along each axis everything else is constant. The function has main effects and twice as many pair interactions as
+variables, with a little noise. The rows are a trail like that of an optimiser: random rows first, then mostly copies of
+one of the ten best rows with one to three variables redrawn. Every point is measured in its own process on one thread,
+in processor seconds and in units of one Cholesky factorisation (`dpotrf`, n = 250) that is timed with it. "first" is
+the first suggestion after all observations were told: it chooses a warp and burns the chain in. Later suggestions are
+timed by stage: "model" draws parameters and conditions on the observations, "search" finds the row.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from carbo.surrogate.surrogate import Observations
 
 ELITE, FRESH = 10, 0.1
-"""Rows of the trail are copies of one of so many best; but this share of them is random."""
+"""Rows of the trail are copies of one of so many best rows; this share of them is random instead."""
 
 
 class Point(NamedTuple):
-    """A size: binary variables, or five of three values beside one of `values`: a "category" or a "levels" variable."""
+    """A size: binary variables; or a "category" or "levels" variable of `values` values, and others of three values."""
 
     axis: str
     at: int
@@ -60,11 +59,11 @@ AXES: dict[str, tuple[Point, ...]] = {
     "category": tuple(Point("category", m, 6, m, "category") for m in (10, 30, 100, 300, 1_000, 3_000)),
     "levels": tuple(Point("levels", m, 6, m, "levels") for m in (10, 100, 1_000, 10_000, 100_000)),
 }
-"""What grows, and where it is measured."""
+"""Axis -> the points where it is measured."""
 
 
 def run(points: Iterable[Point], preset: str, repeats: int) -> Iterable[dict[str, Any]]:
-    """A record for each point, each from a fresh process whose BLAS has one thread."""
+    """A record for each point, each from a new process whose BLAS has one thread."""
     for point in points:
         print(f"measuring {point.name} ...", file=sys.stderr, flush=True)
         request = {"point": point, "preset": preset, "repeats": repeats}
@@ -82,7 +81,7 @@ def measure(point: Point, preset: str, repeats: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     space = space_of(point)
     rows, values = trail(rng, space, landscape(rng, space), point.observations)
-    # without patience and doubt, since rows near the best point are found in no time
+    # without patience and doubt, whose suggestions need no search and would shorten the times
     settings = preset_of(preset).changed({"threads": 1, "patience": 0, "doubt": 0.0})
     optimizer = Optimizer(space, seed=1, settings=settings)
     before, unit = memory(), cholesky_unit(clock=time.process_time)
@@ -134,7 +133,7 @@ def _seconds(act: Callable[[], Any]) -> float:
 
 
 def memory() -> float | None:
-    """The most memory that this process has held, in megabytes; None where the system does not tell."""
+    """The peak memory of this process in megabytes; None where the system does not say."""
     try:
         import resource
     except ImportError:
@@ -155,7 +154,7 @@ def space_of(point: Point) -> Space:
 
 
 def landscape(rng: np.random.Generator, space: Space) -> Callable[[Ints], Floats]:
-    """A random function of rows; smooth along paths."""
+    """A random function of rows, smooth along paths."""
     import numpy as np
 
     def effect(size: int, kind: str) -> Floats:
@@ -176,7 +175,7 @@ def landscape(rng: np.random.Generator, space: Space) -> Callable[[Ints], Floats
 def trail(
     rng: np.random.Generator, space: Space, function: Callable[[Ints], Floats], count: int
 ) -> tuple[Ints, Floats]:
-    """Distinct rows as an optimiser leaves them, and their values."""
+    """Distinct rows like those of an optimiser, and their values."""
     import numpy as np
 
     rows: list[Ints] = []
@@ -200,7 +199,7 @@ def trail(
 
 
 def append(path: Path, record: dict[str, Any]) -> None:
-    """One more line of a file of records."""
+    """Append a record to a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8", newline="\n") as file:

@@ -1,8 +1,8 @@
-"""What `CarboSampler` adds to the engine's own time for a suggestion, in a study with 250 finished trials.
+"""The time that `CarboSampler` adds to a suggestion of the engine, in a study with 250 finished trials.
 
-The trials are those of `speed` at 60 binary variables. A suggestion's time is that of Optuna's two calls of the
-sampler; the engine's part is that inside `Engine.ask`, in the very same suggestion, so that the machine's load falls
-on both. Optuna's own bookkeeping outside the sampler, such as storing the parameters, belongs to neither.
+The trials are those of `speed` at 60 binary variables. The time of a suggestion is that of Optuna's two calls of the
+sampler. The engine's part is the time inside `Engine.ask` in the same suggestion, so that other work on the machine
+affects both. Optuna's time outside of the sampler, such as storing the parameters, is left out.
 
     python -m lab.measure.optuna_overhead [suggestions]         prints JSON: median seconds, and the adapter's share
 """
@@ -36,7 +36,7 @@ SWITCH = CategoricalDistribution([0, 1])
 
 
 class Watch:
-    """Seconds spent inside the functions it has wrapped, since the last reading."""
+    """Measures the seconds spent inside functions that it wraps, since the last reading."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -65,7 +65,9 @@ def measure(preset: str, where: str, repeats: int, point: Point = POINT) -> dict
     with _storage(where) as storage, _watched(sampler, engine):
         study = optuna.create_study(storage=storage, sampler=CarboSampler(preset=preset, seed=0))
         study.add_trials([_finished(row, value) for row, value in zip(rows, function(rows).tolist(), strict=True)])
-        times = [_suggestion(study, function, (sampler, engine)) for _ in range(repeats + 1)][1:]  # the first burns in
+        times = [_suggestion(study, function, (sampler, engine)) for _ in range(repeats + 1)][
+            1:
+        ]  # the first suggestion burns the chain in
     own, added = (statistics.median(each) for each in zip(*times, strict=True))
     return {"preset": preset, "storage": where, "engine": own, "adapter": added, "share": added / own}
 
@@ -100,7 +102,7 @@ def _watched(sampler: Watch, engine: Watch) -> Iterator[None]:
 
 
 def report(repeats: int) -> list[dict[str, Any]]:
-    """Both presets, in memory and on a file, one thread."""
+    """Both presets, with storage in memory and in a file, on one thread."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with limited(POINT.observations, 1):
         return [measure(preset, where, repeats) for preset in sorted(PRESETS) for where in STORAGES]

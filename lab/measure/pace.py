@@ -1,9 +1,9 @@
-"""How long methods of the laboratory take for a suggestion on the same data, in turns within one process.
+"""The time that methods take for a suggestion on the same data, measured in turns within one process.
 
-The data are those of `growth`: a trail of rows as an optimiser leaves one, on binary variables. Every method is told
-all of them and makes one suggestion that is not counted, in which chains burn in; then each in turn makes a suggestion
-and is told its value. Processor seconds of one thread: other work on the machine stretches them for all alike. With
-patience = 0 and doubt = 0 the `default` preset takes no short way to rows near the best one.
+The data are those of `growth`: a trail of rows like that of an optimiser, on binary variables. Every method gets all of
+them and makes one suggestion that does not count, in which chains burn in. Then each in turn makes a suggestion and is
+told its value. Seconds are processor seconds of one thread; other work on the machine affects all methods alike. With
+patience = 0 and doubt = 0 every suggestion of the `default` preset is a whole search.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lab.runs.machine import machine, measured_apart, revision, versions
 
 
 def run(names: Sequence[str], variables: int, observations: int, repeats: int) -> dict[str, Any]:
-    """The report, measured in a fresh process whose BLAS has one thread. SettingsError for a method there is not."""
+    """The report, measured in a new process whose BLAS has one thread. SettingsError for an unknown method."""
     for name in names:
         method(name)
     request = {"names": names, "variables": variables, "observations": observations, "repeats": repeats}
@@ -29,7 +29,7 @@ def run(names: Sequence[str], variables: int, observations: int, repeats: int) -
 
 
 def measure(names: Sequence[str], variables: int, observations: int, repeats: int) -> dict[str, Any]:
-    """The report, measured in this process: of each method the median, and its ratio to that of the first."""
+    """The report, measured in this process: the median of each method, and its ratio to that of the first one."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -63,7 +63,7 @@ def measure(names: Sequence[str], variables: int, observations: int, repeats: in
 
 
 def _suggestion(strategy: Strategy, function: Callable[[Ints], Floats]) -> float:
-    """Processor seconds of one; its value is told."""
+    """Processor seconds of one suggestion; the method is then told its value."""
     begin = time.process_time()
     row = strategy.ask()
     seconds = time.process_time() - begin

@@ -1,17 +1,17 @@
-"""How well a model foresees: told the first evaluations of a recorded run, it predicts those that the run made next.
+"""How well a model predicts: it gets the first evaluations of a recorded run, and predicts the next ones.
 
-The runs are other methods', so that no model predicts what it chose itself. A prediction is the mixture of the
-posterior samples' normal distributions, noise included; it is judged as a density of the values as told:
+The runs are those of other methods, so that no model predicts points that it chose itself. A prediction is the mixture
+of the normal distributions of the posterior samples, noise included. It is judged as a density of the values:
 
-    gain        mean log density over that of a normal distribution with the mean and variance of what was told, in
-                nats a point
-    ahead       number of cases on which the gain is 0.01 or more above the first model's : below it
-    within      share of values inside the central 50 % and 90 % of their predictions: 0.5 and 0.9 where those are true
-    error       root mean square of (value - predicted mean) over the standard deviation of what was told
+    gain        mean log density minus that of a normal distribution with mean and variance of the given values, in nats
+                for each point
+    ahead       number of cases on which the gain is at least 0.01 above that of the first model : below it
+    within      share of values inside the central 50 % and 90 % of their predictions; ideally 0.5 and 0.9
+    error       root mean square of (value - predicted mean) over the standard deviation of the given values
     seconds     processor seconds of the first draw of parameters, burn-in included, and of a second
 
-A model is a preset or a preset with settings changed, and "@mode" after it replaces the samples by the one setting of
-the parameters at the posterior's mode; "@mode5" by the highest that six climbs lead to.
+A model is a preset, or a preset with settings changed. With "@mode" after it the samples are replaced by the parameters
+at the mode of the posterior; with "@mode5" by the highest mode of six climbs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
-from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared
+from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
 from lab.tables.formats import Cell, Row, Table
-from lab.tables.statistics import paired, summary
+from lab.tables.statistics import paired_differences, summary
 
 if TYPE_CHECKING:
     from carbo.inference.outcome import Scale
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 MODE = re.compile("@mode([1-9][0-9]*)?$")
 CLEAR = 0.01
-"""Difference of gains from which a model is ahead of another on a case."""
+"""A model is ahead of another on a case from this difference of gains on."""
 
 
 def experiment(models: Sequence[str]) -> Experiment:
-    """Of models by their names. Raises SettingsError for one that there is not."""
+    """The experiment with these models. SettingsError for an unknown one."""
     for model in models:
         settings, restarts = named(model)
         if restarts is not None and settings.kernel != "orders":
@@ -56,15 +56,15 @@ def experiment(models: Sequence[str]) -> Experiment:
 
 
 class Named(NamedTuple):
-    """What a model's name stands for."""
+    """The settings of a model."""
 
     settings: Settings
     restarts: int | None
-    """Climbs to the mode beyond the first; None for samples."""
+    """Number of climbs to the mode after the first one; None: samples instead of a mode."""
 
 
 def named(model: str) -> Named:
-    """Raises SettingsError for a preset or a setting that there is not."""
+    """The settings of the model of this name. SettingsError for an unknown preset or setting."""
     found = MODE.search(model)
     return Named(settings_of(MODE.sub("", model)), int(found[1] or 0) if found else None)
 
@@ -79,18 +79,18 @@ def version(model: str) -> str:
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
-    """What models foresee of a case."""
+    """The measurements of the models on a case."""
     for model in models:
         yield {"model": model, **foreseen(case, model, problem.space)}
 
 
 def foreseen(case: Case, model: str, space: Space) -> Line:
-    """What one model foresees of one case."""
+    """The measurements of one model on one case."""
     import numpy as np
 
     from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
-    n, rows, values = case.told, case.record.rows, case.record.values
+    n, rows, values = case.observations, case.record.rows, case.record.values
     settings, restarts = named(model)
     surrogate, belief = Surrogate(space, settings), Belief()
     drawn = _sampled if restarts is None else partial(_at_mode, restarts=restarts)
@@ -128,7 +128,7 @@ def _at_mode(
 
 
 def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Floats) -> dict[str, float]:
-    """Gain, coverage and error of predictions at rows (N, d) that turned out as values (N,)."""
+    """Gain, coverage and error of predictions at rows (N, d) whose true values are (N,)."""
     import numpy as np
     from scipy.special import logsumexp, ndtr
 
@@ -151,8 +151,8 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
 
 
 def table(lines: Lines, models: Sequence[str]) -> Table:
-    """The models over the cases that all of them have; gains as differences to the first model's on the same cases."""
-    of = shared(lines, models)
+    """A table of the models over the cases that all of them have; gains are differences to the first model."""
+    of = shared_lines(lines, models)
     rows = tuple(_row(model, of[model], of[models[0]]) for model in models)
     columns = ("gain, nats a point", "beside the first", "ahead : behind", "within 50 %", "within 90 %", "error",
                "first draw, s", "next draw, s")  # fmt: skip
@@ -161,12 +161,12 @@ def table(lines: Lines, models: Sequence[str]) -> Table:
 
 def _row(model: str, lines: Lines, first: Lines) -> Row:
     gains, base = ({i: float(line["gain"]) for i, line in enumerate(these)} for these in (lines, first))
-    beside = paired(gains, base)
-    assert beside is not None
+    difference = paired_differences(gains, base)
+    assert difference is not None
     ahead = [sum(sign * (gains[i] - base[i]) > CLEAR for i in gains) for sign in (1, -1)]
     cells = [cell(summary(list(gains.values())), 3), *(Cell(""), Cell(""))]
     if lines != first:
-        cells[1:] = cell(beside, 3, signed=True), Cell(f"{ahead[0]} : {ahead[1]}", float(ahead[0]))
+        cells[1:] = cell(difference, 3, signed=True), Cell(f"{ahead[0]} : {ahead[1]}", float(ahead[0]))
     cells += [cell(summary([float(line[name]) for line in lines]), 2) for name in ("within50", "within90", "error")]
     cells += [cell(summary([float(line["seconds"][k]) for line in lines]), 2) for k in (0, 1)]
     return Row(model, tuple(cells))

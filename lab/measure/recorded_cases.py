@@ -1,4 +1,4 @@
-"""Recorded runs cut in two, on which models, searches and choices are tried: told some evaluations, asked what next."""
+"""Cases: recorded runs cut in two. A model, search or choice gets the first evaluations, and is judged by the next."""
 
 from __future__ import annotations
 
@@ -24,57 +24,59 @@ Lines = Sequence[Mapping[str, Any]]
 
 
 class Case(NamedTuple):
-    """A recorded run cut in two: told so many evaluations, of which so many follow."""
+    """A recorded run cut in two: the first `observations`, which are given, and the evaluations `ahead` after them."""
 
     record: Record
-    told: int
+    observations: int
     ahead: int
 
     @property
     def name(self) -> Line:
         r = self.record
-        return {"problem": r.problem, "relocated": r.relocated, "by": r.method, "run": r.run, "told": self.told,
+        return {"problem": r.problem, "relocated": r.relocated, "by": r.method, "run": r.run, "told": self.observations,
                 "ahead": self.ahead}  # fmt: skip
 
 
 class Experiment(NamedTuple):
-    """What is tried on cases, under names that its maker has checked."""
+    """Models, searches or choices that are tried on cases, by names that were checked."""
 
     names: tuple[str, ...]
     measure: Callable[[Case, Sequence[str], Problem], Iterable[Line]]
-    """One line for each name: "model", the name, and what was measured."""
+    """A function to one line for each name: the name as "model", and the measurements."""
     version: Callable[[str], str]
-    """The `digest` of what a name stands for: what was measured of another version is not taken for this one's."""
+    """A function from a name to the `digest` of its settings: measurements of other versions are measured again."""
     table: Callable[[Lines, Sequence[str]], Table]
     shown: str
-    """What of a line is shown while it goes on."""
+    """The measurement that is shown while the experiment runs."""
     together: bool = False
-    """Whether the lines of a case only compare with each other, so that all are measured where one is missing."""
+    """Whether the lines of a case compare only with each other: if one is missing, all are measured."""
 
     def key(self, case: Case, name: str) -> Key:
-        """Of the line that is wanted."""
+        """The key of the line of a case and a name."""
         return key_of({**case.name, "model": name, "version": self.version(name)})
 
 
-def cases(records: Iterable[Record], told: Sequence[int], ahead: int) -> list[Case]:
-    """All cuts that the runs are long enough for; of original problems, relabelled ones being the same to a model."""
-    return [Case(r, n, ahead) for r in records for n in told if r.relocated is None and n + ahead <= len(r.values)]
+def cases(records: Iterable[Record], observations: Sequence[int], ahead: int) -> list[Case]:
+    """All cases that the runs are long enough for. Relocated runs are left out: for a model they are the same."""
+    return [
+        Case(r, n, ahead) for r in records for n in observations if r.relocated is None and n + ahead <= len(r.values)
+    ]
 
 
 def key_of(line: Mapping[str, Any]) -> Key:
-    """What tells one measurement from another."""
+    """The key of a measurement."""
     return tuple(line[name] for name in ("problem", "relocated", "by", "run", "told", "ahead", "model", "version"))
 
 
 def digest(*of: Any) -> str:
-    """Short, and another one for anything else."""
+    """A short digest of JSON values."""
     return hashlib.sha256(canonical(of).encode()).hexdigest()[:12]
 
 
 def run(
     experiment: Experiment, every: Sequence[Case], out: Path, problem_of: Callable[[Record], Problem]
 ) -> Iterator[Line]:
-    """Measures what `out` does not hold yet, appends it there, and yields it."""
+    """Measure all cases that the file `out` does not have; append each line and yield it."""
     done = {key_of(line) for line in read(out)}
     for case in every:
         left = [name for name in experiment.names if experiment.key(case, name) not in done]
@@ -89,9 +91,9 @@ def run(
 
 
 def read(path: Path) -> list[Line]:
-    """The lines of a file, the latest of each measurement; none where there is no file yet.
+    """The lines of a file, the latest of each measurement; [] where there is no file yet.
 
-    DataError when one is no such line, or the file is none.
+    DataError when a line is no measurement, or `path` is a folder.
     """
     if path.is_dir():
         raise DataError(f"{path}: expected a file for measurements, got a folder; name one in it")
@@ -107,8 +109,8 @@ def read(path: Path) -> list[Line]:
     return list(lines.values())
 
 
-def shared(lines: Lines, names: Sequence[str]) -> dict[str, Lines]:
-    """Each name's lines on the cases that all of them have, in one order. DataError when there is no such case."""
+def shared_lines(lines: Lines, names: Sequence[str]) -> dict[str, Lines]:
+    """The lines of each name on the cases that all names have, in one order. DataError when there is no such case."""
     of: dict[str, dict[Key, Mapping[str, Any]]] = {name: {} for name in names}
     for line in lines:
         if line["model"] in of:
@@ -120,7 +122,7 @@ def shared(lines: Lines, names: Sequence[str]) -> dict[str, Lines]:
 
 
 def cell(of: Summary, digits: int, signed: bool = False) -> Cell:
-    """Mean and standard error."""
+    """A cell with mean and standard error."""
     mean = f"{of.mean:+.{digits}f}" if signed else f"{of.mean:.{digits}f}"
     error = "" if of.error is None else f" ± {of.error:.{digits}f}"
     return Cell(mean + error, of.mean, of.error, of.runs)

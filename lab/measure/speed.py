@@ -1,10 +1,10 @@
-"""How long one warm suggestion takes, beside one Cholesky factorisation timed in the same run.
+"""The time of one warm suggestion, also in units of one Cholesky factorisation timed in the same run.
 
-Four fixed points of the paper's setting (10 samples, 20,020 starts): variables x values, observations. The function is
-random, of order two, with a little noise; the rows are a "trail" as an optimiser leaves one (20 uniform rows, then
-each a copy of one of the ten best so far with one to three variables redrawn), or all "uniform", which is harder: the
-posterior is wider and no value common. The chain is burnt in first. Times are medians over repeats, in seconds and in
-units of `dpotrf` at n = 250, so that machines compare.
+There are four sizes (variables x values, observations), each with the paper's settings (10 samples, 20,020 starts).
+The function is random, of order two, with a little noise. The rows are a "trail" like that of an optimiser (20 uniform
+rows, then copies of one of the ten best rows with one to three variables redrawn), or all "uniform". Uniform rows take
+longer: the posterior is wider, and rows have fewer values in common. The chain is burnt in first. Times are medians
+over repeats, in seconds and in units of `dpotrf` at n = 250, which makes machines comparable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.runs.machine import measured_apart
 
 
 class Point(NamedTuple):
-    """A size at which a suggestion is timed; `published` is the published COMBO's time there, in units."""
+    """A size at which a suggestion is timed; `published` is the time of the published COMBO there, in units."""
 
     variables: int
     values: int
@@ -45,7 +45,7 @@ LARGE = Point(60, 2, 1000)
 
 
 def run(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...] = POINTS) -> dict[str, Any]:
-    """Time all points in a fresh process whose BLAS has that many threads; returns the report as a dict."""
+    """Time all points in a new process whose BLAS has so many threads; returns the report as a dict."""
     request = {"preset": preset, "threads": threads, "repeats": repeats, "data": data, "points": points}
     return measured_apart("lab.measure.speed", request, threads)
 
@@ -134,7 +134,7 @@ def uniform(rng: Any, point: Point, count: int) -> Any:
 
 
 def trail(rng: Any, function: Callable[[Any], Any], point: Point) -> Any:
-    """Rows as an optimiser leaves them: uniform ones, then small changes to one of the ten best so far."""
+    """Rows like those of an optimiser: uniform ones, then small changes to one of the ten best so far."""
     import numpy as np
 
     rows = uniform(rng, point, 20)
@@ -149,7 +149,7 @@ def trail(rng: Any, function: Callable[[Any], Any], point: Point) -> Any:
 
 
 def cholesky_unit(repeats: int = 50, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of one dpotrf at n = 250 by that clock, the median of some."""
+    """Seconds of one dpotrf at n = 250 by this clock, the median of several."""
     import numpy as np
     from scipy.linalg import lapack
 

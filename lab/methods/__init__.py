@@ -1,4 +1,4 @@
-"""The laboratory's methods: this package's presets and their rivals, all through one contract.
+"""The laboratory's methods: carbo's presets and their rivals, all with the same two methods, tell and ask.
 
 >>> run = method("annealing").start(space, seed, evaluations)
 >>> run.tell(row, value)  # the initial points first
@@ -18,7 +18,8 @@ from lab.methods.bocs import BOCS_SA3, BOCS_SDP
 from lab.methods.evolution import EVOLUTION
 from lab.methods.genetic import GENETIC
 from lab.methods.hyperopt_tpe import TPE_HYPEROPT
-from lab.methods.known_kernel import TOLD, told
+from lab.methods.known_kernel import KNOWN_KERNEL
+from lab.methods.known_kernel import variant as known_kernel_variant
 from lab.methods.optuna_gp import GP
 from lab.methods.optuna_tpe import TPE
 from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, variant
@@ -38,26 +39,26 @@ METHODS: dict[str, Method] = {
         GP,
         PAPER_PRESET,
         DEFAULT_PRESET,
-        TOLD,
+        KNOWN_KERNEL,
         COMBO_GM,
         BOCS_SDP,
         BOCS_SA3,
     )
 }
-"""Every method by its name; `method` is the way in."""
+"""Every method by its name; use `method` to get one."""
 
 
 NOT_IN_EXTRA = {("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine"}
 
 
 def method(name: str) -> Method:
-    """The method of that name, or the preset's variant: "default:warp=none+patience=0".
+    """The method of that name, or a preset with settings changed, such as "default:warp=none+patience=0".
 
-    SettingsError when there is none, or when a package that it needs is missing.
+    SettingsError when there is no such method, or when a package that it needs is missing.
     """
     base, colon, changes = str(name).partition(":")
     if colon:
-        return told(changes) if base == TOLD.name else variant(name)
+        return known_kernel_variant(changes) if base == KNOWN_KERNEL.name else variant(name)
     if name not in METHODS:
         close = difflib.get_close_matches(str(name), METHODS, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else "; choose one of these"
@@ -68,7 +69,7 @@ def method(name: str) -> Method:
 
 
 def require(who: str, packages: Iterable[str], extra: str = "bench") -> None:
-    """SettingsError, naming the first that is absent, unless the distributions that someone needs are installed."""
+    """Raise SettingsError with the first of these packages that is not installed; `who` needs them."""
     for package in packages:
         if not _installed(package):
             way_out = NOT_IN_EXTRA.get((extra, package), f"pip install 'carbo[{extra}]'")

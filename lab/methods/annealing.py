@@ -19,26 +19,26 @@ from lab.methods.base import Method
 from lab.methods.neighbour_move import random_neighbour
 
 HOT, COLD = 0.5, 0.01
-"""First and last temperature, in units of a single move's typical change of value."""
+"""First and last temperature, in units of the typical change of the value by one move."""
 
 
 def acceptance(rise: float, temperature: float) -> float:
-    """The Metropolis probability of a move that raises the value by `rise`; one where it does not."""
+    """The Metropolis probability of a move that raises the value by `rise`; one for any other move."""
     if rise <= 0:
         return 1.0
     return math.exp(-rise / temperature) if temperature > 0 else 0.0
 
 
 def temperature(unit: float, progress: float) -> float:
-    """T at a progress from 0 to 1: from HOT units down to COLD ones, by equal factors."""
+    """T at a progress from 0 to 1; it falls from HOT to COLD units by equal factors."""
     return unit * HOT * math.pow(COLD / HOT, min(max(progress, 0.0), 1.0))
 
 
 def move_unit(values: list[float], hops: Floats) -> float:
-    """What a move typically changes the value by, judged from values at random points.
+    """The typical change of the value by one move, estimated from values at random points.
 
     hops (d,): mean number of moves between two values of each variable. The variance of a sum of d independent
-    parts is d times a part's, and a move takes a part 1/hops of the way to a random other value.
+    parts is d times that of a part. One move goes 1/hops of the way to a random other value.
     """
     return float(np.std(values) * math.sqrt(2.0 / len(hops)) * np.mean(1.0 / hops))
 
@@ -57,7 +57,7 @@ def mean_hops(graph: Graph) -> float:
 
 
 class Annealing:
-    """From the best initial point on. What was not asked for is taken as the current point if it is better."""
+    """One run, from the best initial point on. A row that `ask` did not return becomes current if it is better."""
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._space, self._budget = space, budget
@@ -71,8 +71,8 @@ class Annealing:
     def tell(self, row: Ints, value: float) -> None:
         self._values.append(value)
         rise = value - self._current[1] if self._current else -math.inf
-        asked, self._proposed = row_key(row) == self._proposed, None
-        if rise < 0 or (asked and self._rng.random() < acceptance(rise, self._temperature())):
+        is_proposed, self._proposed = row_key(row) == self._proposed, None
+        if rise < 0 or (is_proposed and self._rng.random() < acceptance(rise, self._temperature())):
             self._current = row.copy(), value
 
     def ask(self) -> Ints:
@@ -86,7 +86,7 @@ class Annealing:
         return row
 
     def _temperature(self) -> float:
-        """T for the value told last, the first of the budget after the initial ones being at progress 0."""
+        """T for the last value; the first evaluation after the initial ones has progress 0."""
         initial = self._initial or 0
         done, steps = len(self._values) - initial - 1, max(self._budget - initial - 1, 1)
         return temperature(move_unit(self._values[: max(initial, 1)], self._hops), done / steps)

@@ -1,4 +1,4 @@
-"""What a method of the laboratory is: something that names rows and is told their values."""
+"""The interface of the laboratory's methods: a method suggests rows and is told their values."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from carbo.space.space import Space
 
 
 class Strategy(Protocol):
-    """One run of a method; it minimises. The runner tells it the initial points first, then asks and tells in turn."""
+    """One run of a method, which minimises. It is told the initial points first; then it is asked and told in turn."""
 
     def tell(self, row: Ints, value: float) -> None:
-        """The value at a row (d,), one it asked for or an initial one."""
+        """Take the value at a row (d,): an initial one, or one that `ask` returned."""
 
     def ask(self) -> Ints:
-        """The next row (d,) to evaluate."""
+        """Return the next row (d,) to evaluate."""
 
 
 Start = Callable[[Space, int, int], Strategy]
-"""(space, seed, evaluations of the whole run, the initial ones included) to a fresh run of a method."""
+"""A function from (space, seed, number of evaluations, the initial ones included) to a new run of a method."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method by its name in the laboratory."""
+    """A method of the laboratory."""
 
     name: str
     title: str
-    """As tables and figures print it."""
+    """The name in tables and figures."""
     start: Start
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Everything that sets it apart from another version of the same method, as JSON."""
+    """All settings that distinguish this version of the method from others, as JSON values."""
     packages: tuple[str, ...] = ()
-    """Distributions of the extra `bench` that it needs."""
+    """Packages of the extra `bench` that it needs."""
     binary_only: bool = False
     valid_only: bool = False
-    """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
+    """Whether invalid rows of a problem are hidden from it, by a constraint of its space."""
     unconstrained_only: bool = False
     initial: int | None = None
     """Number of the problem's initial points that the method starts from, the first ones; None: all of them."""
@@ -50,7 +50,7 @@ class Method:
         return self.when_noisy if noisy and self.when_noisy is not None else self
 
     def objection(self, space: Space) -> str:
-        """Why it cannot take the space; empty where it can."""
+        """The reason why the method cannot take the space; empty where it can."""
         if self.binary_only and (space.sizes != 2).any():
             return "it takes binary variables only"
         if self.unconstrained_only and space.constraint is not None:

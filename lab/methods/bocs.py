@@ -3,14 +3,13 @@
 Written from the paper. Each suggestion is Thompson sampling: the coefficients of a sparse polynomial are drawn once
 from their posterior (`bocs_model`), and the row that minimises this one polynomial is suggested (`bocs_search`):
 second order by semidefinite relaxation and rounding (BOCS-SDP), third order by simulated annealing (BOCS-SA3). A
-regulariser, which the paper adds to the sampled polynomial, is part of our objectives and learnt with them.
+regulariser, which the paper adds to the sampled polynomial, is part of our objectives and is learnt with them.
 
-A row that was evaluated before may be suggested again, as the description has it: nothing is excluded, and the
-repeated value is one more observation of the regression. Where the posterior has settled on a wrong polynomial, a run
-can end in such repeats.
+A row that was evaluated before may be suggested again, as in the paper: the repeated value is one more observation of
+the regression. Where the posterior is sure of a wrong polynomial, a run can end in such repeats.
 
-The Gibbs sampler goes on from where it stood at the last suggestion: FIRST sweeps before the first, THEN before each
-further one.
+The Gibbs sampler continues from its state at the last suggestion: FIRST sweeps before the first suggestion, THEN sweeps
+before each later one.
 """
 
 from __future__ import annotations
@@ -31,15 +30,16 @@ from lab.methods import bocs_search as search
 from lab.methods.base import Method
 
 FIRST, THEN = 100, 30
-"""Sweeps of the Gibbs sampler before the first suggestion and before each that follows.
+"""Sweeps of the Gibbs sampler before the first suggestion, and before each later one.
 
 Measured on Ising sparsification without regulariser. Single draws at 100 observations, 24 chains each, err on random
-rows by 0.86 standard deviations so, by 0.79 after 1,000 sweeps from scratch (scatter 0.18 and 0.11). The best value of
-170 evaluations, nine runs of the paper each: 0.083, 0.095 and 0.105 with 10, 30 and 100 sweeps, standard error 0.055.
+rows by 0.86 standard deviations with these numbers, and by 0.79 after 1,000 sweeps from scratch (scatter 0.18 and
+0.11). The best value of 170 evaluations, nine runs of the paper each: 0.083, 0.095 and 0.105 with 10, 30 and 100
+sweeps, standard error 0.055.
 """
 
 Search = Callable[[np.random.Generator, search.Polynomial], Ints]
-"""A generator and a polynomial to a row (d,) that minimises it, or nearly so."""
+"""A function from a generator and a polynomial to a row (d,) that minimises the polynomial, or nearly so."""
 
 
 class BOCS:
@@ -58,23 +58,23 @@ class BOCS:
         self._values.append(float(value))
 
     def ask(self) -> Ints:
-        if len(self._values) < 2:  # the noise has no law yet
+        if len(self._values) < 2:  # the variance of the noise needs two values
             row: Ints = self._space.random_rows(self._rng, 1)[0]
             return row
         with limited(len(self._values), None):
-            return self._minimise(self._rng, self._drawn())
+            return self._minimise(self._rng, self._draw_polynomial())
 
-    def _drawn(self) -> search.Polynomial:
-        """A polynomial from the posterior; the chain moves on."""
+    def _draw_polynomial(self) -> search.Polynomial:
+        """Draw a polynomial from the posterior, and move the chain on."""
         data = model.regression(self._rows, self._values, self._order)
         sweeps = FIRST if self._chain is None else THEN
-        chain = self._chain or model.fresh(data.X.shape[1])
+        chain = self._chain or model.first_chain(data.X.shape[1])
         self._chain, a = model.draw(self._rng, chain, data, sweeps)
         return model.polynomial(a, self._space.dim, self._order)
 
 
 def _refuse(space: Space) -> None:
-    """SettingsError unless every variable has two values and nothing is constrained."""
+    """Raise SettingsError unless every variable has two values and the space has no constraint."""
     others = [
         f"{name!r} with {size}" for name, size in zip(space.names, space.sizes.tolist(), strict=True) if size != 2
     ]

@@ -5,9 +5,9 @@
     p(sigma2) = 1 / sigma2,  p(c) = 1
 
 A half-Cauchy variable is an inverse gamma mixture of inverse gammas (Makalic and Schmidt 2016, IEEE Signal Processing
-Letters 23:179): with the auxiliary nu_k and xi every conditional is a normal or an inverse gamma. The constant c, to
-which no prior is given, is integrated out: columns of X and y are centred, and one degree of freedom is spent on it.
-It moves no minimum and is never drawn. The law of a / sigma is the same in all units of y.
+Letters 23:179): with the auxiliary nu_k and xi every conditional is a normal or an inverse gamma. The constant c,
+which has a flat prior, is integrated out: columns of X and y are centred, which costs one degree of freedom. It is not
+drawn, because it does not change the minimum. The distribution of a / sigma is the same in all units of y.
 
 Notation
     d, n, p     variables, observations, monomials (the constant left out)
@@ -31,19 +31,19 @@ from carbo.numerics.types import Floats, Ints
 from lab.methods.bocs_search import Polynomial
 
 LEAST, MOST = 1e-30, 1e8
-"""Variances (local, global, their product, and sigma2) are kept within: beyond, float64 loses the noise beside the
-signal. A value without noise drives sigma2 to 0 where the polynomial can interpolate; this is where it ends."""
+"""Bounds of variances (local, global, their product, and sigma2): beyond them float64 loses the noise next to the
+signal. Without noise sigma2 goes to 0 where the polynomial can interpolate the values, and ends at LEAST."""
 
 
 class Regression(NamedTuple):
-    """What the coefficients are drawn from."""
+    """The data that coefficients are drawn from."""
 
     X: Floats
     y: Floats
 
 
 class Chain(NamedTuple):
-    """Where the Gibbs sampler stands, the coefficients left out: the next sweep begins by drawing them."""
+    """The state of the Gibbs sampler, without the coefficients, which a sweep draws first."""
 
     beta2: Floats
     """(p,) local scales"""
@@ -91,7 +91,7 @@ def polynomial(a: Floats, d: int, order: int) -> Polynomial:
 
 
 def regression(rows: ArrayLike, values: ArrayLike, order: int) -> Regression:
-    """Centred features and standardised values; values that are all the same are centred only."""
+    """Centred features and standardised values. Values that are all the same are only centred."""
     X, y = features(rows, order), np.asarray(values, dtype=np.float64)
     y = y / (float(np.abs(y).max()) or 1.0)  # squares of huge values would overflow
     spread = float(y.std())
@@ -101,13 +101,13 @@ def regression(rows: ArrayLike, values: ArrayLike, order: int) -> Regression:
 # ---- the sampler
 
 
-def fresh(p: int) -> Chain:
-    """All scales one."""
+def first_chain(p: int) -> Chain:
+    """A chain with all scales one."""
     return Chain(np.ones(p), np.ones(p), 1.0, 1.0, 1.0)
 
 
 def draw(rng: np.random.Generator, chain: Chain, data: Regression, sweeps: int) -> tuple[Chain, Floats]:
-    """The chain `sweeps` further on, and the coefficients (p,) of the last sweep."""
+    """The chain after so many more sweeps, and the coefficients (p,) of the last one."""
     a = np.zeros(data.X.shape[1])
     for _ in range(sweeps):
         chain, a = sweep(rng, chain, data)
@@ -115,7 +115,7 @@ def draw(rng: np.random.Generator, chain: Chain, data: Regression, sweeps: int) 
 
 
 def sweep(rng: np.random.Generator, chain: Chain, data: Regression) -> tuple[Chain, Floats]:
-    """Every conditional once: a, sigma2, beta2, tau2, nu, xi. O(n^2 p)."""
+    """Draw every conditional once: a, sigma2, beta2, tau2, nu, xi. O(n^2 p)."""
     n, p = data.X.shape
     D = within(chain.tau2 * chain.beta2)
     a = coefficients(rng, data, D, chain.sigma2)
@@ -133,8 +133,8 @@ def sweep(rng: np.random.Generator, chain: Chain, data: Regression) -> tuple[Cha
 def coefficients(rng: np.random.Generator, data: Regression, D: Floats, sigma2: float) -> Floats:
     """An exact draw (p,) of N(A^-1 X'y, sigma2 A^-1), A = X'X + diag(1/D), without forming A.
 
-    Bhattacharya, Chakraborty and Mallick (2016, Biometrika 103:985): a draw of the prior, corrected by what the
-    data would have been. All that is solved is n by n.
+    Bhattacharya, Chakraborty and Mallick (2016, Biometrika 103:985): a draw of the prior, corrected with the data
+    that it would give. Only a system of size n is solved.
     """
     X, y = data
     n, p = X.shape
@@ -153,5 +153,5 @@ def inverse_gamma(rng: np.random.Generator, shape: float, rate: Floats | float) 
 
 
 def within(variances: ArrayLike) -> Floats:
-    """Between LEAST and MOST."""
+    """Variances, clipped to LEAST and MOST."""
     return np.clip(np.asarray(variances, dtype=np.float64), LEAST, MOST)

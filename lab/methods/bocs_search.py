@@ -1,4 +1,4 @@
-"""Minimising a polynomial of binary variables, as BOCS does with every sampled model: by relaxation or by annealing.
+"""Minimisation of a polynomial of binary variables, by semidefinite relaxation or by annealing.
 
 Notation
     d       number of variables
@@ -19,11 +19,11 @@ from carbo.errors import NumericalError, SettingsError
 from carbo.numerics.types import Floats, Ints
 
 ACCURACY, ITERATIONS = 1e-4, 5_000
-"""Of the semidefinite solver: relative and absolute residuals, and steps after which it stops as it stands."""
+"""Settings of the semidefinite solver: relative and absolute residuals, and most steps."""
 DIRECTIONS = 100
-"""Random hyperplanes of the rounding."""
+"""Number of random hyperplanes of the rounding."""
 RESTARTS, SWEEPS = 20, 100
-"""Chains of the annealing, and how often each proposes to flip every variable."""
+"""Numbers of chains of the annealing, and of sweeps of each, which propose to flip every variable once."""
 HOT, COLD = 1.0, 1e-3
 """First and last temperature of the annealing, in units of a flip's root mean square change at random rows."""
 
@@ -61,12 +61,12 @@ class Polynomial(NamedTuple):
 
 
 class Relaxation(NamedTuple):
-    """The least <C, S> over positive semidefinite S of unit diagonal, as the solver found it."""
+    """The solver's solution of: minimise <C, S> over positive semidefinite S of unit diagonal."""
 
     matrix: Floats
     """(d + 1, d + 1): S up to the solver's accuracy."""
     bound: float
-    """No x has a smaller value, whatever the solver's accuracy; the constant is in it."""
+    """A lower bound of the polynomial with its constant; it holds for any accuracy of the solver."""
 
 
 def as_signs(polynomial: Polynomial) -> tuple[Floats, float]:
@@ -79,19 +79,19 @@ def as_signs(polynomial: Polynomial) -> tuple[Floats, float]:
 
 
 def relax(polynomial: Polynomial) -> Relaxation:
-    """Solves the relaxation with SCS, in the form that has S for its variable.
+    """Solve the relaxation with SCS, with S as the variable.
 
     The bound is that of weak duality at the solver's multipliers, made feasible by a shift: sum y + (d + 1) times
     the least eigenvalue of C - Diag(y) where that is negative. NumericalError when the solver gives nothing usable.
     """
     cost, constant = as_signs(polynomial)
     scale = float(np.abs(cost).max()) or 1.0
-    matrix, multipliers = _solved(cost / scale)
+    matrix, multipliers = _solve(cost / scale)
     least = float(np.linalg.eigvalsh(cost / scale - np.diag(multipliers))[0])
     return Relaxation(matrix, constant + scale * float(multipliers.sum() + len(cost) * min(least, 0.0)))
 
 
-def _solved(cost: Floats) -> tuple[Floats, Floats]:
+def _solve(cost: Floats) -> tuple[Floats, Floats]:
     """S and the multipliers of its diagonal."""
     from scipy import sparse
 
@@ -126,7 +126,7 @@ def _solver() -> Any:
     return scs
 
 
-def rounded(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIONS) -> Ints:
+def round_relaxation(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIONS) -> Ints:
     """Rows (directions, d): on which side of a random hyperplane each row of a factor of S lies (Goemans and
     Williamson 1995), seen from the side of s_0."""
     eigenvalues, vectors = np.linalg.eigh(matrix)
@@ -136,8 +136,8 @@ def rounded(rng: np.random.Generator, matrix: Floats, directions: int = DIRECTIO
 
 
 def by_relaxation(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
-    """A row (d,) of small value: the best that the rounding finds."""
-    rows = rounded(rng, relax(polynomial).matrix)
+    """A row (d,) of small value: the best row of the rounding."""
+    rows = round_relaxation(rng, relax(polynomial).matrix)
     best: Ints = rows[np.argmin(polynomial.values(rows.astype(np.float64)))]
     return best
 
@@ -146,10 +146,10 @@ def by_relaxation(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
 
 
 def by_annealing(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
-    """A row (d,) of small value: the best that RESTARTS chains, cooled geometrically over SWEEPS, ever met.
+    """A row (d,) of small value: the best row of RESTARTS chains, cooled geometrically over SWEEPS.
 
-    The chains run side by side. They share the order in which variables are tried, fresh in each sweep; each has
-    starting row and acceptances of its own.
+    The chains run side by side. They share the order of variables, which is drawn for each sweep. Each chain has its
+    own starting row and its own acceptances.
     """
     d = len(polynomial.linear)
     walk = _Walk(polynomial, rng.integers(0, 2, size=(RESTARTS, d)).astype(np.float64))
@@ -162,7 +162,7 @@ def by_annealing(rng: np.random.Generator, polynomial: Polynomial) -> Ints:
 
 
 class _Walk:
-    """Rows of several chains with their derivatives, kept up to date flip by flip: O(d^2) a chain, not O(p)."""
+    """Rows of several chains with their derivatives; a flip updates them in O(d^2) for each chain, not O(p)."""
 
     def __init__(self, polynomial: Polynomial, rows: Floats) -> None:
         self._triples = polynomial.triples
@@ -172,7 +172,7 @@ class _Walk:
         self._best, self._least = rows.copy(), self.value.copy()
 
     def flip(self, i: int, threshold: Floats) -> None:
-        """Variable i in the chains whose value rises by less than their threshold (r,): Metropolis for T * Exp(1)."""
+        """Flip variable i in chains whose value rises by less than their threshold (r,); T * Exp(1): Metropolis."""
         step = 1.0 - 2.0 * self.rows[:, i]
         rise = step * self.g[:, i]
         chains = np.flatnonzero(rise < threshold)

@@ -1,4 +1,4 @@
-"""Regularised evolution: the youngest stay, not the fittest (Real et al. 2019, algorithm 1)."""
+"""Regularised evolution: the oldest member dies, not the worst (Real et al. 2019, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lab.methods.base import Method
 from lab.methods.neighbour_move import random_neighbour
 
 POPULATION, SAMPLE = 50, 15
-"""P and S, as in the paper's comparison."""
+"""Sizes of the population and of the sample, P and S, as in the paper's comparison."""
 
 
 class Evolution:
-    """Every point told joins the population, the initial ones first; of more than P the oldest dies.
+    """Every evaluated point joins the population, the initial ones first. Of more than P points the oldest dies.
 
-    While there are fewer than S, all of them are the sample: a problem with 20 initial points evolves from these 20.
+    While the population has fewer than S points, the sample is all of them.
     """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
@@ -44,5 +44,5 @@ EVOLUTION = Method(
     "Regularised evolution",
     Evolution,
     {"population": POPULATION, "sample": SAMPLE, "mutations": 1},
-    valid_only=True,  # "only allowing valid architectures in mutation steps", the paper's advantage to it
+    valid_only=True,  # "only allowing valid architectures in mutation steps", an advantage that the paper gave it
 )

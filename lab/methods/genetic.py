@@ -1,4 +1,4 @@
-"""A plain genetic algorithm, steady state: a child at a time takes the place of the worst."""
+"""A plain genetic algorithm, steady state: one child at a time replaces the worst member."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ POPULATION, TOURNAMENT = 20, 3
 
 
 class Genetic:
-    """Parents by tournament, uniform crossover, each variable reset to another value with probability 1/d.
+    """Parents by tournament, uniform crossover, mutation of each variable to another value with probability 1/d.
 
-    The POPULATION best points told are the population, so the best is never lost. A child that the constraint
-    forbids gives way to a neighbour of its first parent.
+    The population is the POPULATION best points so far. A child that the constraint forbids is replaced by a neighbour
+    of its first parent.
     """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
@@ -36,12 +36,12 @@ class Genetic:
         mother, father = self._parent(), self._parent()
         child = np.where(self._rng.random(len(mother)) < 0.5, mother, father)
         reset = self._rng.random(len(child)) * len(child) < 1.0
-        shift = self._rng.integers(1, np.maximum(self._space.sizes, 2))  # 1..k-1: to any value but this one
+        shift = self._rng.integers(1, np.maximum(self._space.sizes, 2))  # 1..k-1: a shift to any other value
         child = np.where(reset, (child + shift) % self._space.sizes, child)
         return child if self._space.feasible(child[None])[0] else random_neighbour(self._rng, self._space, mother)
 
     def _parent(self) -> Ints:
-        """The best of a tournament; members are sorted, so the least index wins."""
+        """The winner of a tournament: members are sorted, so it is the one with the least index."""
         return self._population[int(self._rng.integers(len(self._population), size=TOURNAMENT).min())][0]
 
 

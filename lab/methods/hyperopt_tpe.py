@@ -1,4 +1,4 @@
-"""Hyperopt's tree-structured Parzen estimator, the TPE of the paper: each variable on its own."""
+"""Hyperopt's tree-structured Parzen estimator, the TPE of the paper, which models each variable separately."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods.base import Method
-from lab.methods.third_party import ordered, permitted, quiet
+from lab.methods.third_party import is_ordered, quiet, within_constraint
 
 NAME = "tpe-hyperopt"
 
 
 class HyperoptTpe:
-    """Ordered variables are quantised uniform, all others categorical. Every value told is a finished trial."""
+    """One run. Ordered variables are quantised uniform, all others categorical. Every value is a finished trial."""
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
         with quiet("hyperopt"):
@@ -55,13 +55,13 @@ class HyperoptTpe:
 
 
 def _parameters(space: Space) -> tuple[list[str], dict[str, Any]]:
-    """Labels in the order of the variables, and hyperopt's search space over them."""
+    """Labels of the variables in their order, and hyperopt's search space over these labels."""
     from hyperopt import hp
 
-    labels = [f"x{i}" for i in range(space.dim)]  # hyperopt's own order of labels is another
+    labels = [f"x{i}" for i in range(space.dim)]  # hyperopt orders labels in another way
     made = {
         label: hp.uniformint(label, 0, variable.size - 1)
-        if ordered(variable.graph)
+        if is_ordered(variable.graph)
         else hp.choice(label, list(range(variable.size)))
         for label, variable in zip(labels, space.variables.values(), strict=True)
     }
@@ -72,4 +72,4 @@ def _never_called(_params: object) -> float:
     raise AssertionError("the laboratory evaluates, not hyperopt")
 
 
-TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", permitted(HyperoptTpe), packages=("hyperopt",))
+TPE_HYPEROPT = Method(NAME, "TPE (hyperopt)", within_constraint(HyperoptTpe), packages=("hyperopt",))

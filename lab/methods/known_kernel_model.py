@@ -1,4 +1,4 @@
-"""A model that need not be learned: pairs of binary variables, all of one variance. See `known_kernel`.
+"""The model of `known_kernel`: pairs of binary variables, all of one variance.
 
 Notation
     P       (n, n) e_2(z) / e_2(1) of the evaluated rows, the second part of the order kernel at equal relevances
@@ -25,20 +25,20 @@ from carbo.surrogate.surrogate import Surrogate
 from lab.methods.presets import Carbo
 
 NOISE = 1e-6
-"""Of the signal variance: what keeps the covariance positive definite."""
+"""A share of the signal variance that keeps the covariance positive definite."""
 LEAST = 1e-12
-"""Signal variance where all values are the same."""
+"""The signal variance where all values are the same."""
 
 
 class KnownKernel(Carbo):
-    """The preset's engine, its surrogate replaced."""
+    """One run: the preset's engine with the known model."""
 
     def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:
         super().__init__(settings, space, seed, budget, Pairs(space, settings))
 
 
 class Pairs(Surrogate):
-    """Mean and variance at their maximum likelihood; of the orders of interaction the second alone."""
+    """The model: second order alone, mean and variance at their maximum likelihood."""
 
     def __init__(self, space: Space, settings: Settings) -> None:
         super().__init__(space, settings)

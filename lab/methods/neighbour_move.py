@@ -1,4 +1,4 @@
-"""The step that the local methods share: one variable to one of its neighbours."""
+"""The step of the local methods: one variable moves to a neighbouring value."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from carbo.space.space import Space
 
 
 def random_neighbour(rng: np.random.Generator, space: Space, row: Ints) -> Ints:
-    """A feasible neighbour (d,) of `row`: a variable by chance, then one of its values next to this one by chance.
+    """A feasible neighbour (d,) of `row`: a random variable, then a random one of the values next to its value.
 
-    Drawing the variable first keeps one with a hundred categories from taking almost all of the steps. Where no
-    step is feasible, a random row.
+    The variable is drawn first; otherwise a variable of a hundred categories would take almost all of the steps. Where
+    no step is feasible, a random row is returned.
     """
     near = space.neighbours(row)
     if not len(near):

@@ -8,7 +8,7 @@ from importlib import import_module
 from carbo.space.space import Space
 from lab.methods.base import Method, Strategy
 from lab.methods.optuna_study import OptunaStudy
-from lab.methods.third_party import permitted
+from lab.methods.third_party import within_constraint
 
 NAME = "gp-optuna"
 
@@ -22,5 +22,5 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
 
 
 GP = Method(
-    NAME, "Gaussian process (Optuna)", permitted(start), {"deterministic_objective": False}, ("optuna", "torch")
+    NAME, "Gaussian process (Optuna)", within_constraint(start), {"deterministic_objective": False}, ("optuna", "torch")
 )

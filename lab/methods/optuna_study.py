@@ -10,7 +10,7 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.rows import row_key
 from carbo.space.space import Space
-from lab.methods.third_party import ordered, quiet
+from lab.methods.third_party import is_ordered, quiet
 
 if TYPE_CHECKING:
     from optuna import Trial
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class OptunaStudy:
-    """Ordered variables are integers, all others categorical. What was not asked for is added as a finished trial."""
+    """One run. Ordered variables are integers, all others categorical. Initial points are added as finished trials."""
 
     def __init__(self, space: Space, make: Callable[[], BaseSampler]) -> None:
         import optuna
@@ -54,7 +54,7 @@ def _distributions(space: Space) -> dict[str, BaseDistribution]:
 
     return {
         name: IntDistribution(0, variable.size - 1)
-        if ordered(variable.graph)
+        if is_ordered(variable.graph)
         else CategoricalDistribution(tuple(range(variable.size)))
         for name, variable in space.variables.items()
     }

@@ -7,7 +7,7 @@ from functools import partial
 from carbo.space.space import Space
 from lab.methods.base import Method, Strategy
 from lab.methods.optuna_study import OptunaStudy
-from lab.methods.third_party import permitted
+from lab.methods.third_party import within_constraint
 
 NAME = "tpe"
 
@@ -19,4 +19,4 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
     return OptunaStudy(space, partial(TPESampler, seed=seed, multivariate=True))
 
 
-TPE = Method(NAME, "TPE (Optuna, multivariate)", permitted(start), {"multivariate": True}, ("optuna",))
+TPE = Method(NAME, "TPE (Optuna, multivariate)", within_constraint(start), {"multivariate": True}, ("optuna",))

@@ -1,4 +1,4 @@
-"""This package's own presets as methods of the laboratory, and the paper's ablation with a Gamma prior (COMBO/GM)."""
+"""carbo's presets as methods of the laboratory, also with settings changed, and the paper's COMBO/GM."""
 
 from __future__ import annotations
 
@@ -93,36 +93,36 @@ def _variant(name: str, title: str, settings: Settings) -> Method:
 
 
 def settings_of(name: str) -> Settings:
-    """Of a preset, or of one with some settings changed: "default:patience=0+priors.weight_sd=3.0".
+    """The settings of a preset, or of one with settings changed: "default:patience=0+priors.weight_sd=3.0".
 
-    Values are read as JSON where they are some, and as text otherwise. Raises SettingsError when name is none such.
+    Values are read as JSON, or as text where they are no JSON. Raises SettingsError for any other name.
     """
     if name in PRESETS:
         return PRESETS[name]
     base, _, changes = name.partition(":")
     if base not in PRESETS:
-        raise _unread(name)
-    return changed(PRESETS[base], changes, name)
+        raise _not_a_variant(name)
+    return with_changes(PRESETS[base], changes, name)
 
 
-def changed(settings: Settings, changes: str, name: str) -> Settings:
-    """Settings with "patience=0+priors.weight_sd=3.0" changed. SettingsError, about `name`, when they cannot be."""
+def with_changes(settings: Settings, changes: str, name: str) -> Settings:
+    """Settings with changes such as "patience=0+priors.weight_sd=3.0". SettingsError about `name` for other texts."""
     pairs = [change.partition("=") for change in changes.split("+")]
     if not all(key and equals and value for key, equals, value in pairs):
-        raise _unread(name)
+        raise _not_a_variant(name)
     values: dict[str, Any] = {}
     for key, _, text in pairs:
         room, _, inner = key.rpartition(".")
-        (values.setdefault(room, {}) if room else values)[inner] = _read(text)
+        (values.setdefault(room, {}) if room else values)[inner] = _value_of(text)
     return settings.changed(values)
 
 
-def _unread(name: str) -> SettingsError:
+def _not_a_variant(name: str) -> SettingsError:
     return SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
                          f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
 
 
-def _read(text: str) -> Any:
+def _value_of(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Random search: every row independent and uniform; what is told is not looked at."""
+"""Random search: rows are independent and uniform, and values are ignored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lab.methods.base import Method
 
 
 class RandomSearch:
-    """Uniform over the feasible rows; it may repeat itself."""
+    """One run: rows are uniform over the feasible ones, and may repeat."""
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:  # noqa: ARG002
         self._space = space
         self._rng = np.random.default_rng(seed)
 
     def tell(self, row: Ints, value: float) -> None:
-        """Nothing to learn."""
+        """Ignore the value."""
 
     def ask(self) -> Ints:
         return np.asarray(self._space.random_rows(self._rng, 1)[0])

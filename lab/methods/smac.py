@@ -11,7 +11,7 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods.base import Method
-from lab.methods.third_party import ordered, permitted, quiet
+from lab.methods.third_party import is_ordered, quiet, within_constraint
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -20,9 +20,10 @@ NAME = "smac"
 
 
 class Smac:
-    """Ordered variables are integers, all others categorical; values are taken as free of noise.
+    """One run. Ordered variables are integers, all others categorical. Values count as free of noise.
 
-    It has no initial design of its own: it is told one. Where it finds no new point any more, rows are random.
+    SMAC's own initial design is empty, because the run is told its initial points. Where SMAC finds no new point, rows
+    are random.
     """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
@@ -32,8 +33,8 @@ class Smac:
 
             self._space, self._rng = space, np.random.default_rng(seed)
             self._configurations = configurations(space)
-            self._trial_seed: int | None = 0  # one for all trials, SMAC's own where it drew one before it was told any
-            with tempfile.TemporaryDirectory() as folder:  # it writes when it is made, and not when told save=False
+            self._trial_seed: int | None = 0  # the same for all trials; SMAC may draw another one when it is asked
+            with tempfile.TemporaryDirectory() as folder:  # SMAC writes files when it is made, but not on save=False
                 scenario = Scenario(self._configurations, output_directory=Path(folder), deterministic=True,
                                     n_trials=budget, seed=seed)  # fmt: skip
                 design = Facade.get_initial_design(scenario, n_configs=0)
@@ -52,11 +53,11 @@ class Smac:
         import joblib
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
-        # One thread, like every method here; a forest of ten trees is the same, and several threads mostly wait.
+        # One thread, like every method here. The forest of ten trees is the same, and more threads would mostly wait.
         with quiet("smac"), joblib.parallel_config(backend="sequential"):
             try:
                 asked = self._facade.ask()
-            except (ConfigurationSpaceExhaustedException, StopIteration):  # the second if asked once more
+            except (ConfigurationSpaceExhaustedException, StopIteration):  # StopIteration when it is asked again
                 return np.asarray(self._space.random_rows(self._rng, 1)[0])
         self._trial_seed = asked.seed
         return np.array([asked.config[label] for label in _labels(self._space)], dtype=np.intp)
@@ -72,7 +73,7 @@ def configurations(space: Space) -> ConfigurationSpace:
 
     made = [
         UniformIntegerHyperparameter(label, 0, variable.size - 1)
-        if ordered(variable.graph)
+        if is_ordered(variable.graph)
         else CategoricalHyperparameter(label, list(range(variable.size)))
         for label, variable in zip(_labels(space), space.variables.values(), strict=True)
     ]
@@ -82,5 +83,9 @@ def configurations(space: Space) -> ConfigurationSpace:
 
 
 SMAC = Method(
-    NAME, "SMAC3", permitted(Smac), {"facade": "HyperparameterOptimizationFacade", "deterministic": True}, ("smac",)
+    NAME,
+    "SMAC3",
+    within_constraint(Smac),
+    {"facade": "HyperparameterOptimizationFacade", "deterministic": True},
+    ("smac",),
 )

@@ -1,4 +1,4 @@
-"""What the methods over other packages share: silence, ordered variables, and how they are kept within a constraint."""
+"""Helpers for methods of other packages: no output, ordered variables, and a wrapper that keeps a constraint."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from carbo.space.space import Space
 from lab.methods.base import Start, Strategy
 
 TRIES = 20
-"""Suggestions in a row that the constraint may forbid before a random one takes their place."""
+"""After so many forbidden suggestions in a row a random permitted row is suggested."""
 
 
 @contextmanager
 def quiet(*loggers: str) -> Iterator[None]:
-    """No warnings, and nothing from these loggers (and those under them), until the block ends."""
+    """Within: no warnings, and no messages of these loggers and the loggers below them."""
     named = [logging.getLogger(name) for name in loggers]
     levels = [logger.level for logger in named]
     with warnings.catch_warnings():
@@ -35,24 +35,23 @@ def quiet(*loggers: str) -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def ordered(graph: Graph) -> bool:
-    """Are the values on a path in their order (whatever its weights)? Then they are numbers to other packages."""
+def is_ordered(graph: Graph) -> bool:
+    """Whether the graph is a path over the values in their order, with any weights; other packages get integers."""
     if graph.weights is None:
         return graph.kind == "path"
     edges = np.asarray(graph.weights > 0)
     return graph.size > 2 and bool(np.array_equal(edges, np.eye(graph.size, k=1) + np.eye(graph.size, k=-1)))
 
 
-class Permitted:
-    """A method that knows no constraint, kept within one.
+class WithinConstraint:
+    """One run of a method that has no constraints, on a space with a constraint.
 
-    The constraint is known, so that nobody has to spend an evaluation to find a row forbidden: the method is told the
-    worst value so far for it, which costs none of the budget, and is asked again. After TRIES forbidden rows a random
-    permitted one is taken.
+    A forbidden row costs no evaluation: the method is told the worst value so far for it, and is asked again. After
+    TRIES forbidden rows a random permitted row is suggested.
     """
 
     def __init__(self, start: Start, space: Space, seed: int, budget: int) -> None:
-        self._space, self._rng = space, np.random.default_rng([seed, 1])  # not the stream of the method itself
+        self._space, self._rng = space, np.random.default_rng([seed, 1])  # another stream than that of the method
         self._inner = start(Space(space.variables), seed, budget)
         self._worst: float | None = None
 
@@ -70,10 +69,10 @@ class Permitted:
         return np.asarray(self._space.random_rows(self._rng, 1)[0])
 
 
-def permitted(start: Start) -> Start:
-    """The same runs where there is no constraint; `Permitted` ones where there is."""
-    return partial(_begun, start)
+def within_constraint(start: Start) -> Start:
+    """The same runs on spaces without a constraint; `Permitted` runs on spaces with one."""
+    return partial(_start_within_constraint, start)
 
 
-def _begun(start: Start, space: Space, seed: int, budget: int) -> Strategy:
-    return start(space, seed, budget) if space.constraint is None else Permitted(start, space, seed, budget)
+def _start_within_constraint(start: Start, space: Space, seed: int, budget: int) -> Strategy:
+    return start(space, seed, budget) if space.constraint is None else WithinConstraint(start, space, seed, budget)

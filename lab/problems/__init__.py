@@ -1,4 +1,4 @@
-"""The laboratory's problems: the paper's, exactly, random ones that need no download, and families of other kinds.
+"""The laboratory's problems: those of the paper, random ones that need no download, and families of other kinds.
 
 >>> ising = problem("ising-1e-2", run=1)
 >>> values = [ising.evaluate(params) for params in ising.initial()]
@@ -25,21 +25,21 @@ from lab.problems.mixed import mixed
 from lab.problems.nas import nas
 from lab.problems.nk import nk
 from lab.problems.pest_control import pest_control
-from lab.problems.seeds import GROUP, RUNS, checked_run
+from lab.problems.seeds import GROUP, RUNS, check_run
 from lab.problems.sparse import sparse
 
 
 class Folders(NamedTuple):
-    """What lies outside of the package."""
+    """Folders with files that some problems need."""
 
     data: str | Path | None = None
     """Downloaded files: .wcnf, CIFAR-10."""
     trained: str | Path | None = None
-    """Accuracies of networks trained before."""
+    """The folder where architecture searches keep accuracies of trained networks."""
 
 
 Builder = Callable[[int, Folders], Problem]
-"""A run in 1..25, and the folders that there are, to the problem of that run."""
+"""A function from a run in 1..25 and the folders to the problem of that run."""
 
 
 def _without_data(make: Callable[[int], Problem]) -> Builder:
@@ -47,8 +47,8 @@ def _without_data(make: Callable[[int], Problem]) -> Builder:
 
 
 def _random_case(make: Callable[[int, int], Problem]) -> Builder:
-    """Five instances with five starts each, like the paper's cases."""
-    return lambda run, _folders: make((checked_run(run) - 1) // GROUP, run)
+    """A random problem with five instances of five starts each, like the paper's cases."""
+    return lambda run, _folders: make((check_run(run) - 1) // GROUP, run)
 
 
 def _from_folder(name: str, weights: str) -> Builder:
@@ -80,7 +80,7 @@ PROBLEMS: dict[str, Builder] = {
     "nas-digits": _search("digits"),
     "nas-cifar10": _search("cifar10"),
 }
-"""Every problem by its name; `problem` is the way in."""
+"""Every problem by its name; use `problem` to build one."""
 
 
 def problem(name: str, run: int, data: str | Path | None = None, trained: str | Path | None = None) -> Problem:
@@ -88,7 +88,7 @@ def problem(name: str, run: int, data: str | Path | None = None, trained: str | 
 
     data: the folder of downloaded files: .wcnf for the MaxSAT problems of the paper (names in `FILES`, and with
     "-raw"), CIFAR-10 for "nas-cifar10".
-    trained: a folder in which the architecture searches keep the accuracies they find, and look for known ones.
+    trained: a folder where architecture searches keep accuracies and look them up.
     SettingsError on an unknown name or run; DataError when a file is missing or malformed.
     """
     if name not in PROBLEMS:

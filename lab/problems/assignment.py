@@ -1,4 +1,4 @@
-"""Tasks on sites, like quadratic assignment but with fewer sites than tasks, so that crowding has a price.
+"""Tasks on sites, like quadratic assignment but with fewer sites than tasks, and a price for sharing a site.
 
 Notation
     x       (n,) the site of each task
@@ -24,7 +24,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space.space import ENUMERABLE, Space
 from carbo.space.variables import Categorical
 from lab.problems.base import Problem, random_design
-from lab.problems.seeds import ASSIGNMENT, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import ASSIGNMENT, check_run, check_seed, instance_stream, single_seed
 
 BUDGET = 200
 COST, FLOW, FLOWS, EXTENT, CROWDING = 20, 5, 0.3, 9, 8
@@ -42,7 +42,7 @@ OPTIMA = {
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The objective."""
+    """The objective of an instance."""
 
     c: Ints
     f: Ints
@@ -60,22 +60,22 @@ class Layout:
         return np.asarray(costs + flows + CROWDING * (here == there).sum(axis=1), dtype=np.float64)
 
     def fingerprint(self) -> str:
-        """A digest of the numbers."""
+        """A digest of the instance's numbers."""
         text = repr([part.tolist() for part in (self.c, self.f, self.g)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def assignment(seed: int, run: int = 1, tasks: int = 15, sites: int = 6) -> Problem:
-    """A random instance. The optimum is known for the laboratory's own and for small ones, which are listed."""
+    """A random instance. Its optimum is known for the laboratory's own instances, and for small ones by enumeration."""
     if tasks < 2 or sites < 2:
         raise SettingsError(f"assignment: expected at least 2 tasks and 2 sites, got tasks={tasks} and sites={sites}; "
                             "for example 15 and 6")  # fmt: skip
-    objective = layout(checked_seed(seed), tasks, sites)
+    objective = layout(check_seed(seed), tasks, sites)
     space = Space({f"task{i}": Categorical(range(1, sites + 1)) for i in range(1, tasks + 1)})
     small = space.cardinality <= ENUMERABLE
     return Problem(
         name="assignment",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=objective,
@@ -88,7 +88,7 @@ def assignment(seed: int, run: int = 1, tasks: int = 15, sites: int = 6) -> Prob
 
 @cache
 def layout(seed: int, tasks: int, sites: int) -> Layout:
-    """The numbers of a seed: costs, flows, then the sites' places, whose distances are rounded up."""
+    """The instance of a seed: costs, flows, then the positions of sites, whose distances are rounded up."""
     rng = instance_stream(ASSIGNMENT, seed)
     c = rng.randint(0, COST + 1, size=(tasks, sites))
     flowing = rng.random_sample((tasks, tasks)) < FLOWS

@@ -1,4 +1,4 @@
-"""What a benchmark problem is, and how it is relocated.
+"""Benchmark problems, and their relocated forms.
 
 Notation
     row     (d,) integers, positions in the choices of each variable, as in `carbo.space.space`
@@ -19,51 +19,51 @@ from carbo.errors import SettingsError, SpaceError
 from carbo.numerics.types import Ints
 from carbo.space.space import Constraint, Params, Space
 from carbo.space.variables import Binary
-from lab.problems.seeds import checked_run, start_rows, start_seed
+from lab.problems.seeds import check_run, start_rows, start_seed
 
 Objective = Callable[[Ints], float]
-"""A row (d,) to its value; smaller is better."""
+"""A function from a row (d,) to its value; smaller is better."""
 Design = Callable[[int], Ints]
-"""A run in 1..25 to its initial rows (n, d)."""
+"""A function from a run in 1..25 to its initial rows (n, d)."""
 
 LAMBDAS = {"0": 0.0, "1e-4": 1e-4, "1e-2": 1e-2}
-"""The paper's weights of the regulariser, as problem names write them."""
+"""The paper's weights of the regulariser, by their text in the names of problems."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A function to be minimised, with the paper's budget and starting points. A value: nothing in it changes.
+    """A function to minimise, with the paper's budget and starting points. Problems are immutable and can be pickled.
 
-    The one exception is a `noisy` objective, which moves its own stream of random numbers on at every evaluation:
-    the order of evaluations counts, and a fresh problem repeats them. Problems can be pickled.
+    One thing changes: a `noisy` objective draws from its own stream of random numbers at every evaluation. Its values
+    depend on the order of evaluations, and a new problem repeats them.
     """
 
     name: str
     run: int
-    """The paper's run, 1..25, that the instance belongs to."""
+    """The paper's run, 1..25, of the instance."""
     space: Space
     budget: int
-    """Evaluations, the initial ones included."""
+    """Number of evaluations, the initial ones included."""
     objective: Objective
     design: Design
     optimum: float | None
-    """The smallest value there is (or, where `instance` says so, the best known); None where it is not known."""
+    """The least value (or, where `instance` says so, the best one known); None where neither is known."""
     instance: Mapping[str, Any] = field(default_factory=dict)
-    """What fixes the instance, as JSON."""
+    """The data that fix the instance, as JSON values."""
     noisy: bool = False
     relocation: int | None = None
-    """The seed of `relocated`; None for the original."""
+    """The seed of the relocation; None for the original problem."""
     valid: Callable[[Ints], bool] | None = None
-    """Which rows (d,) mean something, where some do not; all of them have a value. For methods that may look."""
+    """Whether a row (d,) is valid; None where all rows are. Invalid rows have a value too."""
     packages: tuple[str, ...] = ()
-    """Distributions that the objective needs."""
+    """Python packages that the objective needs."""
 
     def initial(self, run: int | None = None) -> list[Params]:
-        """The initial points of a run of the paper, by default of this problem's own."""
-        return self.space.decode_many(self.design(checked_run(self.run if run is None else run)))
+        """The initial points of a run of the paper, by default of the problem's own run."""
+        return self.space.decode_many(self.design(check_run(self.run if run is None else run)))
 
     def evaluate(self, params: Mapping[str, Any]) -> float:
-        """The value at `params`. SpaceError when they are no point of the space, or one that its constraint forbids."""
+        """The value at `params`. SpaceError when they are no point of the space, or violate its constraint."""
         row = self.space.encode(params)
         if not self.space.feasible(row[None])[0]:
             raise SpaceError(f"{self.name}: expected params that the constraint permits, got {dict(params)!r}; "
@@ -71,12 +71,12 @@ class Problem:
         return self.objective(row)
 
     def relocated(self, seed: int) -> Problem:
-        """The same function with each variable's values shuffled, so that no optimum sits at a structured point.
+        """The same function with each variable's values shuffled, so that no optimum is at a structured point.
 
-        Values that are all neighbours (binary, categorical) are permuted at random. On a path only keeping or
-        reversing the order leaves a path: one of the two, at random. Initial points move along: they have the
-        same values as before. A constraint moves along too: what was permitted still is. A noisy problem shares its
-        stream of random numbers with its relocated form.
+        Values that are all neighbours (binary, categorical) are permuted at random. On a path the order is kept
+        or reversed, at random, because any other permutation would leave no path. Initial points are moved too: they
+        have the same values as before. A constraint is moved too. A noisy problem shares its stream of random numbers
+        with its relocated form.
         """
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise SettingsError(f"relocated: expected a whole number from 0 on as seed, got {seed!r}; for example 1")
@@ -91,46 +91,46 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Relocated:
-    """A problem seen through a bijection of each variable's values."""
+    """A problem whose values of each variable are permuted."""
 
     problem: Problem
     back: tuple[Ints, ...]
 
     @property
     def space(self) -> Space:
-        """The original's; its constraint, if it has one, is moved too."""
+        """The space of the original; its constraint, if it has one, is moved too."""
         original = self.problem.space
         if original.constraint is None:
             return original
         return Space(original.variables, constraint=MovedConstraint(original.constraint, self._originals()))
 
     def objective(self, row: Ints) -> float:
-        """The original's value at the mapped-back row."""
+        """The value of the original at the mapped-back row."""
         return self.problem.objective(self._original(row))
 
     def valid(self, row: Ints) -> bool:
-        """The original's verdict on the mapped-back row."""
+        """Whether the mapped-back row is valid in the original."""
         return self.problem.valid is None or self.problem.valid(self._original(row))
 
     def design(self, run: int) -> Ints:
-        """The original's initial rows, where they are now."""
+        """The initial rows of the original, moved."""
         rows = self.problem.design(run)
-        return np.stack([np.argsort(there)[rows[:, i]] for i, there in enumerate(self.back)], axis=1)
+        return np.stack([np.argsort(back_of)[rows[:, i]] for i, back_of in enumerate(self.back)], axis=1)
 
     def _original(self, row: Ints) -> Ints:
-        return np.array([there[v] for there, v in zip(self.back, row, strict=True)])
+        return np.array([back_of[v] for back_of, v in zip(self.back, row, strict=True)])
 
     def _originals(self) -> dict[str, dict[Any, Any]]:
-        """variable -> choice -> the choice that it stands for."""
+        """variable -> choice -> the choice of the original that it stands for."""
         return {
-            name: {choice: variable.choices[v] for choice, v in zip(variable.choices, there.tolist(), strict=True)}
-            for (name, variable), there in zip(self.problem.space.variables.items(), self.back, strict=True)
+            name: {choice: variable.choices[v] for choice, v in zip(variable.choices, back_of.tolist(), strict=True)}
+            for (name, variable), back_of in zip(self.problem.space.variables.items(), self.back, strict=True)
         }
 
 
 @dataclass(frozen=True, eq=False)
 class MovedConstraint:
-    """A constraint seen through bijections of the variables' choices."""
+    """A constraint of the original, for points of the relocated problem."""
 
     constraint: Constraint
     originals: Mapping[str, Mapping[Any, Any]]
@@ -163,7 +163,7 @@ def _tagged_rows(tag: str, sizes: Ints, n: int, run: int) -> Ints:
     return start_rows(start_seed(tag, run), sizes, n)
 
 
-def checked_lambda(lam: float) -> float:
+def check_lambda(lam: float) -> float:
     """`lam`, or SettingsError unless it is a finite number from 0 on."""
     if isinstance(lam, bool) or not isinstance(lam, int | float) or not math.isfinite(lam) or lam < 0:
         raise SettingsError(f"lam: expected a number from 0 on, got {lam!r}; the paper uses 0, 1e-4 and 1e-2")
@@ -171,11 +171,11 @@ def checked_lambda(lam: float) -> float:
 
 
 def lambda_name(lam: float) -> str:
-    """As problem names write it: 1e-4 rather than 0.0001."""
+    """The text of a weight in names of problems: 1e-4 rather than 0.0001."""
     return next((name for name, known in LAMBDAS.items() if known == lam), f"{lam:g}")
 
 
-def checked_choice(what: str, value: str, known: tuple[str, ...]) -> str:
+def check_choice(what: str, value: str, known: tuple[str, ...]) -> str:
     """`value`, or SettingsError unless it is one of `known`."""
     if value not in known:
         raise SettingsError(f"{what}: expected {' or '.join(map(repr, known))}, got {value!r}")

@@ -3,8 +3,8 @@
 Notation
     a, b    coordinates in [-5, 10] and [0, 15]
 
-Values are computed in float32, as the published ones were: float64 differs from them by up to 4e-5 where they are
-large, float32 by 2e-6.
+Values are computed in float32, as the published ones were. Float64 differs from the published values by up to 4e-5
+where they are large, float32 by 2e-6.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Categorical, Float, Variable
-from lab.problems.base import Problem, checked_choice
-from lab.problems.seeds import BRANIN, checked_run, single_seed, start_rows
+from lab.problems.base import Problem, check_choice
+from lab.problems.seeds import BRANIN, check_run, single_seed, start_rows
 
 LEVELS, BUDGET = 51, 100
 BOUNDS = {"a": (-5.0, 10.0), "b": (0.0, 15.0)}
 CENTRE = (LEVELS // 2, LEVELS // 2)
 OPTIMUM = 0.40377044677734375
-"""The grid's least value, at the levels (48, 8); the function's own is 0.397887."""
+"""The least value on the grid, at the levels (48, 8); off the grid it is 0.397887."""
 
 
 def value(row: Ints) -> float:
@@ -39,15 +39,15 @@ def value(row: Ints) -> float:
 def branin(run: int, graph: str = "path") -> Problem:
     """Ordinal Branin. It starts at the centre and at one random point.
 
-    graph "path" has ordered levels; "published" gives the same paths edges of weight 50, as the paper did, which
-    counts where the plain Laplacian is used. The paper's random points are not on record: they are drawn here as
-    for the other problems, from the tag `seeds.BRANIN`.
+    graph "path" has ordered levels; "published" gives the same paths edges of weight 50, as in the paper;
+    the weight matters where the plain Laplacian is used. The paper's random points were not published: they are drawn
+    as for the other problems, from the tag `seeds.BRANIN`.
     """
-    checked_choice("graph", graph, ("path", "published"))
+    check_choice("graph", graph, ("path", "published"))
     space = Space({name: _levels(low, high, graph) for name, (low, high) in BOUNDS.items()})
     return Problem(
         name="branin" if graph == "path" else "branin-published",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=value,

@@ -1,4 +1,4 @@
-"""Contamination control: at which of 25 stages of a food chain is prevention worth its cost?
+"""Contamination control: at which of 25 stages of a food chain prevention is worth its cost.
 
 Notation
     x       (25,) 1 where prevention is applied, at cost 1
@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from carbo.numerics.types import Floats, Ints
-from lab.problems.base import Problem, binaries, checked_lambda, lambda_name, random_design
-from lab.problems.seeds import CONTAMINATION, checked_run, seed_pair
+from lab.problems.base import Problem, binaries, check_lambda, lambda_name, random_design
+from lab.problems.seeds import CONTAMINATION, check_run, seed_pair
 
 STAGES, BUDGET = 25, 270
 T, U, EPS, RHO = 100, 0.1, 0.05, 1.0
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contamination:
-    """The objective, in float64; the published float32 values differ in their seventh figure."""
+    """The objective, in float64; the published float32 values differ in the seventh digit."""
 
     case: int
     lam: float
@@ -61,19 +61,19 @@ class Contamination:
 
 @cache
 def chain(case: int) -> Chain:
-    """The rates of a case. Each array has its own fresh generator of the same seed: they share a stream."""
+    """The rates of a case. Each array is drawn from a new generator of the same seed."""
     shapes = ((30, (T,)), (17 / 3, (STAGES, T)), (3 / 7, (STAGES, T)))
     return Chain(*(np.random.RandomState(case).beta(1, b, size=size) for b, size in shapes))
 
 
 def contamination(run: int, lam: float) -> Problem:
     """Contamination control of the run's case; lam weighs the number of preventions."""
-    lam, seeds = checked_lambda(lam), seed_pair(CONTAMINATION, run)
+    lam, seeds = check_lambda(lam), seed_pair(CONTAMINATION, run)
     space = binaries("stage", STAGES)
     value, preventions = OPTIMA[seeds.case]
     return Problem(
         name=f"contamination-{lambda_name(lam)}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Contamination(seeds.case, lam),

@@ -19,11 +19,11 @@ import numpy as np
 from carbo.numerics.types import Floats, Ints
 
 LARGEST = 2**22
-"""Entries of the largest table that is made while eliminating; a problem that needs a larger one is left unsolved."""
+"""Most entries of a table during elimination; problems that need a larger table are not solved."""
 
 
 class Factor(NamedTuple):
-    """One table."""
+    """One table and its variables."""
 
     scope: tuple[int, ...]
     table: Floats
@@ -46,14 +46,14 @@ class Factors:
         return values
 
     def least(self) -> float | None:
-        """The least value there is, exact but for rounding; None where that takes tables beyond LARGEST."""
+        """The least value, exact but for rounding; None where that needs a table beyond LARGEST."""
         left = list(self.each)
         while variables := {i for scope, _ in left for i in scope}:
             chosen = min(sorted(variables), key=lambda i: _entries([f for f in left if i in f.scope]))
             touched = [factor for factor in left if chosen in factor.scope]
             if _entries(touched) > LARGEST:
                 return None
-            whole = _added(touched)
+            whole = _sum(touched)
             scope = tuple(i for i in whole.scope if i != chosen)
             smaller = Factor(scope, np.asarray(whole.table.min(axis=whole.scope.index(chosen))))
             left = [factor for factor in left if chosen not in factor.scope] + [smaller]
@@ -61,7 +61,7 @@ class Factors:
 
 
 def _sizes(factors: list[Factor]) -> dict[int, int]:
-    """variable -> number of its values, ascending."""
+    """variable -> number of its values, in ascending order of variables."""
     found = {i: size for scope, table in factors for i, size in zip(scope, table.shape, strict=True)}
     return dict(sorted(found.items()))
 
@@ -70,8 +70,8 @@ def _entries(factors: list[Factor]) -> int:
     return math.prod(_sizes(factors).values())
 
 
-def _added(factors: list[Factor]) -> Factor:
-    """One table over all of their variables."""
+def _sum(factors: list[Factor]) -> Factor:
+    """The sum of tables, as one table over all of their variables."""
     sizes = _sizes(factors)
     total = np.zeros(tuple(sizes.values()))
     for scope, table in factors:

@@ -1,4 +1,4 @@
-"""Ising sparsification: which of the 24 interactions of a 4 x 4 grid of spins can be dropped?
+"""Ising sparsification: which of the 24 interactions of a 4 x 4 grid of spins can be dropped.
 
 Notation
     x       (24,) 1 where an edge is kept
@@ -9,7 +9,7 @@ Notation
 
 Objective (supplement, Ising sparsification): KL(p || q) + lambda |x|_1 where q has the interactions x J,
     KL = log Z_q - log Z_p + sum_e (1 - x_e) J_e m_e.
-A state and its mirror image have the same energy: one of each pair is enough, and the log 2 cancels.
+A state and its mirror image have the same energy. One state of each pair is enough, and the log 2 cancels.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from carbo.numerics.types import Floats, Ints
-from lab.problems.base import Problem, binaries, checked_lambda, lambda_name, random_design
-from lab.problems.seeds import ISING, checked_run, seed_pair, signs, uniforms
+from lab.problems.base import Problem, binaries, check_lambda, lambda_name, random_design
+from lab.problems.seeds import ISING, check_run, seed_pair, signs, uniforms
 
 SIDE, EDGES, BUDGET = 4, 24, 170
 HORIZONTAL = np.array([0, 2, 4, 7, 9, 11, 14, 16, 18, 21, 22, 23])
-"""Where the horizontal edges stand in x, row by row; the vertical ones take the other places."""
+"""Positions of the horizontal edges in x, row by row; the vertical edges have the other positions."""
 VERTICAL = np.setdiff1d(np.arange(EDGES), HORIZONTAL)
 OPTIMA = {
     1286: {1e-4: 0.0024, 1e-2: 0.219250399192},
@@ -40,7 +40,7 @@ OPTIMA = {
 
 @dataclass(frozen=True, eq=False)
 class Ising:
-    """The objective, about a millisecond a row, in float64 on the float32 interactions of the published runs."""
+    """The objective, in float64 on the float32 interactions of the published runs; about a millisecond for each row."""
 
     case: int
     lam: float
@@ -81,11 +81,11 @@ def interactions(case: int) -> Floats:
 
 def ising(run: int, lam: float) -> Problem:
     """Ising sparsification of the run's case; lam weighs the number of edges kept."""
-    lam, seeds = checked_lambda(lam), seed_pair(ISING, run)
+    lam, seeds = check_lambda(lam), seed_pair(ISING, run)
     space = binaries("edge", EDGES)
     return Problem(
         name=f"ising-{lambda_name(lam)}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Ising(seeds.case, lam),

@@ -1,11 +1,11 @@
-"""The quadratic knapsack: items have profits, some pairs of them more together, and a known limit on the weight.
+"""The quadratic knapsack: profits of items and of some pairs of items, and a known limit on the weight.
 
 Notation
     x       (n,) 1 where an item is packed
     p       (n, n) profits, upper triangle: single items on the diagonal, pairs above it
     w       (n,) weights
 
-Objective: -x'p x, subject to w'x <= capacity, which is a constraint of the space: nothing heavier is ever evaluated.
+Objective: -x'p x, subject to w'x <= capacity, which is a constraint of the space.
 All numbers are whole.
 """
 
@@ -24,7 +24,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space.space import ENUMERABLE, Space
 from carbo.space.variables import Binary
 from lab.problems.base import Problem
-from lab.problems.seeds import KNAPSACK, checked_run, checked_seed, instance_stream, single_seed, start_rows
+from lab.problems.seeds import KNAPSACK, check_run, check_seed, instance_stream, single_seed, start_rows
 
 BUDGET, INITIAL = 200, 20
 PROFIT, WEIGHT, PAIRS, ROOM = 100, 50, 0.25, 0.4
@@ -41,7 +41,7 @@ OPTIMA = {
 
 @dataclass(frozen=True)
 class Capacity:
-    """The constraint."""
+    """The constraint: at most so much weight."""
 
     weights: Mapping[str, int]
     """item -> weight"""
@@ -53,7 +53,7 @@ class Capacity:
 
 @dataclass(frozen=True, eq=False)
 class Profit:
-    """The objective, whatever the weight."""
+    """The objective; it does not depend on the capacity."""
 
     p: Ints
 
@@ -73,7 +73,7 @@ class Items(NamedTuple):
     capacity: int
 
     def fingerprint(self) -> str:
-        """A digest of the numbers."""
+        """A digest of the instance's numbers."""
         text = repr([self.p.tolist(), self.w.tolist(), self.capacity])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -85,7 +85,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
     """
     if count < 2:
         raise SettingsError(f"knapsack: expected at least 2 items, got {count}; for example 40")
-    made = items(checked_seed(seed), count)
+    made = items(check_seed(seed), count)
     names = [f"item{i}" for i in range(1, count + 1)]
     limit = Capacity(dict(zip(names, made.w.tolist(), strict=True)), made.capacity)
     space = Space({name: Binary() for name in names}, constraint=limit)
@@ -93,7 +93,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
     small = space.cardinality <= ENUMERABLE
     return Problem(
         name="knapsack",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=objective,
@@ -106,7 +106,7 @@ def knapsack(seed: int, run: int = 1, count: int = 40) -> Problem:
 
 @cache
 def items(seed: int, count: int) -> Items:
-    """The numbers of a seed: profits of items and pairs, which pairs have one, then weights."""
+    """The instance of a seed: profits of items and pairs, which pairs have a profit, then weights."""
     rng = instance_stream(KNAPSACK, seed)
     p = np.triu(rng.randint(1, PROFIT + 1, size=(count, count)))
     together = (rng.random_sample((count, count)) < PAIRS) | np.eye(count, dtype=np.bool_)
@@ -117,7 +117,7 @@ def items(seed: int, count: int) -> Items:
 def _design(w: Ints, capacity: int, run: int) -> Ints:
     tried, light = INITIAL, np.empty((0, len(w)), dtype=np.intp)
     while len(light) < INITIAL:
-        tried *= 2  # of the same rows, more: the first ones stay what they were
+        tried *= 2  # more rows of the same stream: the first rows stay the same
         rows = start_rows(single_seed(KNAPSACK, run), np.full(len(w), 2), tried)
         light = rows[rows @ w <= capacity]
     return light[:INITIAL]

@@ -1,11 +1,11 @@
-"""Low-autocorrelation binary sequences: the sequence of signs that is least like its own shifts.
+"""Low-autocorrelation binary sequences: the sequence of signs that is least similar to its own shifts.
 
 Notation
     s       (n,) signs, -1 for False and 1 for True
     C_k     sum_i s_i s_{i+k}, the autocorrelation at shift k
 
-Objective: the energy E = sum_{k=1}^{n-1} C_k^2. It is of order four in the signs, couples all of them, and changes
-neither when s is reversed nor when all signs or every second one are turned.
+Objective: the energy E = sum_{k=1}^{n-1} C_k^2. It is of order four in the signs and couples all of them. It does not
+change when s is reversed, nor when all signs or every second sign are flipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from carbo.errors import SettingsError
 from carbo.numerics.types import Floats, Ints
 from lab.problems.base import Problem, binaries, random_design
-from lab.problems.seeds import LABS, checked_run, single_seed
+from lab.problems.seeds import LABS, check_run, single_seed
 
 BUDGET = 200
 ENERGIES = (1, 1, 2, 2, 7, 3, 8, 12, 13, 5, 10, 6, 19, 15, 24, 32, 25, 29, 26, 26, 39, 47, 36, 36, 45, 37, 50, 62, 59)
@@ -26,7 +26,7 @@ ENERGIES = (1, 1, 2, 2, 7, 3, 8, 12, 13, 5, 10, 6, 19, 15, 24, 32, 25, 29, 26, 2
 
 @dataclass(frozen=True)
 class Energy:
-    """The objective."""
+    """The objective: the energy of a sequence."""
 
     def __call__(self, row: Ints) -> float:
         return float(self.many(row[None])[0])
@@ -39,14 +39,14 @@ class Energy:
 
 
 def labs(run: int, length: int = 30) -> Problem:
-    """The sequences of a length. There is one instance: a run decides where to start; relocated, the signs too."""
+    """The sequences of a length. There is one instance; runs differ in their starts, and relocated in the signs too."""
     if length < 2:
         raise SettingsError(f"labs: expected a length of at least 2, got {length}; for example 30")
     space = binaries("s", length)
     known = length < len(ENERGIES) + 2
     return Problem(
         name="labs",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Energy(),

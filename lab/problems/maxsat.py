@@ -1,4 +1,4 @@
-"""Weighted maximum satisfiability: of a file, or of random formulas and graphs that need no download.
+"""Weighted maximum satisfiability, of a formula from a file, or of a random formula or graph.
 
 Notation
     x       (V,) truth values
@@ -6,7 +6,7 @@ Notation
     w       (C,) weights
 
 Objective: -sum w sat. The paper standardises w (float32) by its mean and population standard deviation. Some weights
-are then negative, and the best point need not be that of the raw weights.
+are then negative, and the best point may differ from that of the raw weights.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from carbo.errors import DataError, SettingsError
 from carbo.numerics.types import Ints
-from lab.problems.base import Problem, binaries, checked_choice, random_design
-from lab.problems.seeds import MAXSAT, checked_run, checked_seed, single_seed
+from lab.problems.base import Problem, binaries, check_choice, random_design
+from lab.problems.seeds import MAXSAT, check_run, check_seed, single_seed
 from lab.problems.wcnf import Clause, Formula, read
 
 BUDGET = 270
@@ -52,9 +52,9 @@ class Clauses:
     """The objective: offset - sum w sat, summed in the precision of w (float32 repeats the published values)."""
 
     variable: Ints
-    """(C, L) which variable; 0 in unused places."""
+    """(C, L) the variable of each literal; 0 in unused places."""
     wanted: Ints
-    """(C, L) the value that satisfies; -1, which nothing equals, in unused places."""
+    """(C, L) the value that satisfies each literal; -1 in unused places, which no value equals."""
     w: NDArray[np.floating[Any]]
     offset: float = 0.0
 
@@ -71,7 +71,7 @@ def clauses(formula: Formula, w: NDArray[np.floating[Any]], offset: float = 0.0)
     return Clauses(np.maximum(np.abs(padded) - 1, 0), wanted, w, offset)
 
 
-def standardised(weights: tuple[float, ...]) -> NDArray[np.float32]:
+def standardise(weights: tuple[float, ...]) -> NDArray[np.float32]:
     """Weights minus their mean, over their population standard deviation. DataError when they are all the same."""
     w = np.array(weights, dtype=np.float32)
     spread = w.std()
@@ -84,11 +84,11 @@ def standardised(weights: tuple[float, ...]) -> NDArray[np.float32]:
 def maxsat(path: str | Path, run: int, weights: str = STANDARDISED) -> Problem:
     """The weighted MaxSAT problem of a .wcnf file. DataError when the file is missing, malformed or has hard clauses.
 
-    The optimum is known for the paper's three files, whatever they are called.
+    The optimum is known for the paper's three formulas, whatever the names of their files.
     """
-    checked_choice("weights", weights, (STANDARDISED, RAW))
+    check_choice("weights", weights, (STANDARDISED, RAW))
     formula = read(path)
-    w = standardised(formula.weights) if weights == STANDARDISED else np.array(formula.weights)
+    w = standardise(formula.weights) if weights == STANDARDISED else np.array(formula.weights)
     optimum, how = OPTIMA.get(formula.fingerprint(), {}).get(weights, (None, "unknown"))
     name = f"maxsat-{Path(path).stem}" + "-raw" * (weights == RAW)
     instance = {"file": Path(path).name, "formula": formula.fingerprint(), "weights": weights, "optimum": how}
@@ -96,11 +96,11 @@ def maxsat(path: str | Path, run: int, weights: str = STANDARDISED) -> Problem:
 
 
 def paper_maxsat(name: str, run: int, data: str | Path | None, weights: str = STANDARDISED) -> Problem:
-    """One of the paper's three, from the folder `data`. DataError when its file is not there."""
+    """One of the paper's three problems, from its file in the folder `data`. DataError when the file is missing."""
     file = FILES[name]
     if data is None or not (Path(data) / file).is_file():
         got = "no folder" if data is None else f"{data} without it"
-        raise DataError(f"{name}: expected a folder with {file} as data=, got {got}; download the file from {SOURCE}")
+        raise DataError(f"{name}: expected a folder with {file}, got {got}; download the file from {SOURCE}")
     return replace(maxsat(Path(data) / file, run, weights), name=name + "-raw" * (weights == RAW))
 
 
@@ -113,13 +113,13 @@ def random_maxcut(seed: int, run: int = 1, nodes: int = 20, density: float = 0.5
     if nodes < 2 or not 0 < density <= 1:
         raise SettingsError(f"random_maxcut: expected nodes >= 2 and density in (0, 1], got nodes={nodes} and "
                             f"density={density}; for example 20 and 0.5")  # fmt: skip
-    rng = np.random.default_rng(checked_seed(seed))
+    rng = np.random.default_rng(check_seed(seed))
     pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < density, k=1)) + 1
     if len(pairs) == 0:
         raise SettingsError(f"random_maxcut: expected a graph with edges, got none for seed={seed}, nodes={nodes} and "
                             f"density={density}; raise the density")  # fmt: skip
     weights = rng.integers(1, 11, size=len(pairs)).astype(np.float64)
-    # an edge that is cut satisfies both of its clauses, any other one of them
+    # a cut edge satisfies both of its clauses, any other edge one of them
     both: tuple[Clause, ...] = tuple((s * u, s * v) for u, v in pairs.tolist() for s in (1, -1))
     formula = Formula(nodes, both, tuple(np.repeat(weights, 2).tolist()))
     instance = {"seed": seed, "nodes": nodes, "density": density, "edges": len(pairs)}
@@ -135,7 +135,7 @@ def random_maxsat(seed: int, run: int = 1, variables: int = 20, clause_count: in
         raise SettingsError(f"random_maxsat: expected 1 <= width <= variables and clause_count >= 1, got "
                             f"width={width}, variables={variables} and clause_count={clause_count}; for example "
                             "3, 20 and 85")  # fmt: skip
-    rng = np.random.default_rng(checked_seed(seed))
+    rng = np.random.default_rng(check_seed(seed))
     drawn: tuple[Clause, ...] = tuple(
         tuple((rng.choice([-1, 1], size=width) * (1 + rng.permutation(variables)[:width])).tolist())
         for _ in range(clause_count)
@@ -171,7 +171,7 @@ def _problem(
     space = binaries("x", formula.variables)
     return Problem(
         name=name,
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=objective,

@@ -9,9 +9,9 @@ Objective: a sum of terms, each of at most three knobs, drawn at random:
     price     rising or falling in u
     ripple    waves in u
     valley    |u - t + s (v - 1/2)|: a crease across two ordered knobs, whose place t and slant s depend on a kind
-    gate      a flag that is off costs a fixed amount; one that is on makes a level count, and clashes with some kinds
+    gate      a flag that is off costs a fixed amount; if it is on, a level matters, and some kinds cost more
     quarrel   a cost where two flags are equal, or where they are not
-Levels thus matter or not as the flags say, and the kinds decide where the best ones are.
+Flags thus decide which levels matter, and kinds decide which levels are best.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from carbo.space.space import Space
 from carbo.space.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
 from lab.problems.base import Problem, random_design
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import MIXED, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import MIXED, check_run, check_seed, instance_stream, single_seed
 
 BUDGET, VALLEYS = 150, 6
 KNOBS: dict[str, Variable] = {
@@ -45,7 +45,7 @@ KNOBS: dict[str, Variable] = {
 
 
 class Knobs(NamedTuple):
-    """Positions of the variables by what they are."""
+    """Positions of the variables of each kind."""
 
     flags: list[int]
     kinds: list[int]
@@ -57,10 +57,10 @@ def mixed(seed: int, run: int = 1) -> Problem:
     space = Space(KNOBS)
     return Problem(
         name="mixed",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
-        objective=machine(checked_seed(seed)),
+        objective=machine(check_seed(seed)),
         design=random_design(MIXED, space),
         optimum=_least(int(seed)),
         instance={"seed": int(seed), "start_seed": single_seed(MIXED, run)},
@@ -69,7 +69,7 @@ def mixed(seed: int, run: int = 1) -> Problem:
 
 @cache
 def machine(seed: int) -> Factors:
-    """The terms of a seed."""
+    """The terms of the instance of a seed."""
     rng = instance_stream(MIXED, seed)
     each = list(KNOBS.values())
     knobs = Knobs(
@@ -91,7 +91,7 @@ def _least(seed: int) -> float | None:
 
 
 def _alone(rng: np.random.RandomState, size: int) -> Floats:
-    """Price and ripple."""
+    """The terms of one ordered knob: price and ripple."""
     u, (price, phase) = np.linspace(0, 1, size), rng.random_sample(2)
     return np.asarray((price - 0.5) * u + 0.15 * np.cos(2 * np.pi * (3 * u + phase)))
 

@@ -18,7 +18,7 @@ from examples.nas.cifar10 import located
 from examples.nas.objective import Objective
 from examples.nas.training import EPOCHS, SEEDS
 from lab.problems.base import Problem
-from lab.problems.seeds import checked_run
+from lab.problems.seeds import check_run
 
 BUDGET = 260
 PACKAGES = {"digits": ("torch", "scikit-learn"), "cifar10": ("torch",)}
@@ -34,20 +34,20 @@ STARTS = (
     "1111111111111111111111111111111",
     "1101110111111111111111111111111",
 )
-"""The paper's ten: chains, two ways side by side, everything connected; 5x5 convolutions, some with pooling between."""
+"""The paper's ten cells: chains, two paths side by side, all connected; 5x5 convolutions, some with pooling between."""
 
 
 def nas(data: str, run: int, folder: str | Path | None = None, trained: str | Path | None = None) -> Problem:
     """The search on a data set, "digits" or "cifar10". Runs differ only in the seeds of methods.
 
-    folder: where the downloaded data are, for cifar10. trained: a folder where accuracies are kept for other processes
-    and later runs; bit strings that make the same network are trained once. DataError when a file is missing.
+    folder: the folder of the downloaded files, for cifar10. trained: a folder where accuracies are kept for other
+    processes and later runs. DataError when a file is missing.
     """
     if data == "cifar10":
         located(folder)
     return Problem(
         name=f"nas-{data}",
-        run=checked_run(run),
+        run=check_run(run),
         space=Space({name: Binary() for name in NAMES}),
         budget=BUDGET,
         objective=Objective(data, *(None if each is None else str(each) for each in (folder, trained))),

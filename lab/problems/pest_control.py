@@ -5,9 +5,9 @@ Notation
     z       (T,) fraction with pests in each of T simulated chains
     u       the fraction that is tolerated
 
-Pesticides that are bought often become cheaper, those used before less effective. At each station: draw the spread,
+A pesticide becomes cheaper and less effective with every use. At each station: draw the spread,
 draw the effect of the pesticide if one is used, pay, count the chains above u, move to the next fraction (supplement,
-pest control). Every evaluation draws anew: the published objective is noisy.
+pest control). Every evaluation draws new numbers: the published objective is noisy.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import numpy as np
 from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Categorical
-from lab.problems.base import Problem, checked_choice, random_design
-from lab.problems.seeds import PEST_CONTROL, SEED_LIMIT, checked_run, single_seed
+from lab.problems.base import Problem, check_choice, random_design
+from lab.problems.seeds import PEST_CONTROL, SEED_LIMIT, check_run, single_seed
 
 STATIONS, CHOICES, BUDGET = 25, 5, 320
 T, U = 100, 0.1
 PRICE = (1.0, 0.8, 0.7, 0.5)
 DISCOUNT = (0.2, 0.3, 0.3, 0.0)
-"""Largest discount of each pesticide, when it is used at every station."""
+"""Largest discount of each pesticide, reached when it is used at every station."""
 EFFECT = (2 / 7, 3 / 7, 3 / 7, 5 / 7)
-"""The effect is Beta(1, b); b starts here."""
+"""The effect is Beta(1, b); this is the first b of each pesticide."""
 TOLERANCE = (1 / 7, 2.5 / 7, 2 / 7, 0.5 / 7)
-"""What b would have grown by after a use at every station."""
+"""The growth of b over a use at every station."""
 
 
 def cost(rng: np.random.RandomState, row: Ints) -> float:
-    """One simulation of the row, with numbers from rng: prices paid and chains above u, over all stations."""
+    """One simulation of a row with numbers from rng: the sum over stations of prices and of chains above u."""
     z = rng.beta(1, 30, size=T)
     effect, total = list(EFFECT), 0.0
     for choice in row.tolist():
@@ -53,7 +53,7 @@ def cost(rng: np.random.RandomState, row: Ints) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """The published objective: all evaluations of a run draw from one stream, one after the other."""
+    """The published objective: the evaluations of a run draw from one stream, one after the other."""
 
     seed: int
     stream: np.random.RandomState = field(init=False)
@@ -67,7 +67,7 @@ class Noisy:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The deterministic variant: every evaluation draws from the beginning of the same stream."""
+    """A deterministic variant: every evaluation draws from the beginning of the same stream."""
 
     seed: int
 
@@ -76,21 +76,21 @@ class Fixed:
 
 
 def pest_control(run: int, variant: str = "noisy", graph: str = "complete") -> Problem:
-    """Pest control, "noisy" as published or "fixed", which is deterministic and comparable with no other paper.
+    """Pest control: "noisy" as published, or "fixed", which is deterministic and has no published results.
 
     The stream of both is seeded with the run's start seed + 10,000, which is no seed of the paper. graph "complete"
-    is right for pesticides without an order; the paper's experiments used "path". About 12.0 is the best known of
-    the noisy one; its least mean is not known exactly.
+    is right for pesticides without an order; the paper's experiments used "path". The best
+    known mean of the noisy problem is about 12.0; its least mean is not known exactly.
     """
-    checked_choice("variant", variant, ("noisy", "fixed"))
-    checked_choice("graph", graph, ("complete", "path"))
+    check_choice("variant", variant, ("noisy", "fixed"))
+    check_choice("graph", graph, ("complete", "path"))
     start = single_seed(PEST_CONTROL, run)
     stream = start + SEED_LIMIT
     choices = Categorical(range(CHOICES), graph=graph)
     space = Space({f"station{i}": choices for i in range(1, STATIONS + 1)})
     return Problem(
         name="pest-control" + "-fixed" * (variant == "fixed") + "-path" * (graph == "path"),
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
         objective=Noisy(stream) if variant == "noisy" else Fixed(stream),

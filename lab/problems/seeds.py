@@ -1,7 +1,7 @@
 """The seeds of the paper's 25 runs, and the points each run starts from.
 
-Everything is drawn from the Mersenne Twister seeded the classic way, `np.random.RandomState(seed)`, whose streams
-NumPy keeps unchanged for good: these are the published runs, bit for bit.
+All numbers are drawn from the Mersenne Twister `np.random.RandomState(seed)`, whose streams NumPy does not change:
+these are the published runs, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ SEED_LIMIT = 10_000
 ISING, CONTAMINATION = "2019ICML_ISING", "2019ICML_CONTAMINATION"
 """Tags of problems with a (case, start) pair of seeds for each run."""
 PEST_CONTROL, MAXSAT, BRANIN = "2019ICML_PESTCONTROL", "2019NeurIPS_MAXSAT", "2019ICML_BRANIN"
-"""Tags of problems with one seed for each run. The paper's Branin seeds are not on record: this tag is ours."""
+"""Tags of problems with one seed for each run. The paper's Branin seeds were not published: this tag is ours."""
 NK, LABS, ASSIGNMENT, MIXED, KNAPSACK = "carbo_NK", "carbo_LABS", "carbo_ASSIGNMENT", "carbo_MIXED", "carbo_KNAPSACK"
 SPARSE = "carbo_SPARSE"
-"""Tags of the families that are not the paper's, with one seed for each run too."""
+"""Tags of the other families, with one seed for each run."""
 
 
 class SeedPair(NamedTuple):
-    """What fixes a run: the instance, and where it starts."""
+    """The seeds of a run: of its instance, and of its initial points."""
 
     case: int
     start: int
 
 
-def checked_run(run: int) -> int:
+def check_run(run: int) -> int:
     """`run`, or SettingsError unless it is one of 1..RUNS."""
     if isinstance(run, bool) or not isinstance(run, int | np.integer) or not 1 <= run <= RUNS:
         raise SettingsError(f"run: expected a whole number from 1 to {RUNS}, got {run!r}; "
@@ -42,7 +42,7 @@ def checked_run(run: int) -> int:
     return int(run)
 
 
-def checked_seed(seed: int) -> int:
+def check_seed(seed: int) -> int:
     """`seed`, or SettingsError unless it is a whole number from 0 on."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise SettingsError(f"seed: expected a whole number from 0 on, got {seed!r}; for example 1")
@@ -69,12 +69,12 @@ def seed_pairs(tag: str) -> list[SeedPair]:
 
 def single_seed(tag: str, run: int) -> int:
     """The start seed of a run."""
-    return single_seeds(tag)[checked_run(run) - 1]
+    return single_seeds(tag)[check_run(run) - 1]
 
 
 def seed_pair(tag: str, run: int) -> SeedPair:
     """The case and start seeds of a run."""
-    return seed_pairs(tag)[checked_run(run) - 1]
+    return seed_pairs(tag)[check_run(run) - 1]
 
 
 def start_seed(tag: str, run: int) -> int:
@@ -83,7 +83,7 @@ def start_seed(tag: str, run: int) -> int:
 
 
 def instance_stream(tag: str, seed: int) -> np.random.RandomState:
-    """What the random instance of that seed is drawn from; another tag, another stream."""
+    """The stream that a random instance is drawn from; each tag and seed has its own."""
     return np.random.RandomState([sum(map(ord, tag)), seed])
 
 
@@ -94,13 +94,13 @@ def start_rows(seed: int, sizes: Ints, n: int) -> Ints:
 
 
 def signs(rng: np.random.RandomState, n: int) -> NDArray[np.float32]:
-    """(n,) of -1 and 1: an integer below 2 each, 0 for -1."""
+    """(n,) of -1 and 1, from integers below 2, where 0 stands for -1."""
     words = rng.randint(0, 2**32, size=n, dtype=np.uint32)
     return np.where(words % 2 == 0, np.float32(-1), np.float32(1))
 
 
 def uniforms(rng: np.random.RandomState, n: int) -> NDArray[np.float32]:
-    """(n,) in [0, 1): the low 24 bits of a word each, which float32 holds exactly."""
+    """(n,) in [0, 1): the low 24 bits of a word, which float32 represents exactly."""
     words = rng.randint(0, 2**32, size=n, dtype=np.uint32)
     return (words & np.uint32(2**24 - 1)).astype(np.float32) / np.float32(2**24)
 

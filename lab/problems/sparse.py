@@ -1,10 +1,10 @@
-"""Sparse functions: of 40 binary variables only some matter, by themselves and in pairs.
+"""Sparse functions: of 40 binary variables only some matter, alone and in pairs.
 
 Notation
-    k       how many matter; s_i = -1 or 1 the value of variable i
+    k       number of variables that matter; s_i = -1 or 1 the value of variable i
 
 Objective: sum_i a_i s_i + sum_(i,j) b_ij s_i s_j over those k, with a and b standard normal; a pair is there with
-probability 2 / k, so that each variable has about two partners whatever k.
+probability 2 / k, so that each variable has about two partners for any k.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from carbo.errors import SettingsError
 from lab.problems.base import Problem, binaries, random_design
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import SPARSE, checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import SPARSE, check_run, check_seed, instance_stream, single_seed
 
 BITS, BUDGET = 40, 150
 PARTNERS = 2.0
@@ -24,16 +24,16 @@ SIGNS = np.array([-1.0, 1.0])
 
 
 def sparse(matter: int, seed: int, run: int = 1) -> Problem:
-    """A random function of which `matter` variables matter, to be minimised. The optimum is exact where it is known."""
+    """A random function of `matter` variables. Its optimum is exact where it is known."""
     if not 1 <= matter <= BITS:
         raise SettingsError(f"sparse: expected 1 to {BITS} variables that matter, got {matter}")
     space = binaries("x", BITS)
     return Problem(
         name=f"sparse-{matter}",
-        run=checked_run(run),
+        run=check_run(run),
         space=space,
         budget=BUDGET,
-        objective=function(matter, checked_seed(seed)),
+        objective=function(matter, check_seed(seed)),
         design=random_design(SPARSE, space),
         optimum=_least(matter, int(seed)),
         instance={"seed": int(seed), "matter": matter, "start_seed": single_seed(SPARSE, run)},
@@ -42,7 +42,7 @@ def sparse(matter: int, seed: int, run: int = 1) -> Problem:
 
 @cache
 def function(matter: int, seed: int) -> Factors:
-    """The terms of a seed."""
+    """The terms of the instance of a seed."""
     rng = instance_stream(SPARSE, seed)
     those = rng.permutation(BITS)[:matter].tolist()
     found = [Factor((i,), rng.standard_normal() * SIGNS) for i in those]

@@ -1,7 +1,7 @@
 """Reading weighted MaxSAT formulas: the DIMACS .wcnf format, old ("p wcnf V C [TOP]") and new (of 2022, no p line).
 
 A clause is a line: its weight, its literals, 0. Lines that begin with c are comments. Hard clauses (weight TOP or
-more in the old form, h in the new) are refused: as a penalty they would drown the weights that are to be learnt.
+more in the old form, h in the new) are refused: as a penalty they would be much larger than all other weights.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Formula:
 
 
 class Header(NamedTuple):
-    """What a p line says."""
+    """The numbers of a p line."""
 
     line: int
     variables: int
@@ -43,7 +43,7 @@ class Header(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Where we are, for messages."""
+    """A line of a file, for messages."""
 
     path: Path
     number: int

@@ -1,7 +1,7 @@
 """Runs on a Ray cluster: a local one, or one of many machines.
 
-Every machine needs this version of carbo and the packages of the methods, nothing else: problems are sent along, and
-records come back to this process, which appends them.
+Every machine needs this version of carbo and of the laboratory, and the packages of the methods. Problems are sent with
+their tasks. Records come back to this process, which appends them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ PATIENCE = 10.0
 
 @dataclass
 class Cluster:
-    """A connection to Ray; `jobs` None: as many runs at once as there are processors."""
+    """A connection to Ray. `jobs` is the number of runs at once; None: one for each processor."""
 
     ray: Any
     jobs: int | None
 
     @property
     def at_once(self) -> int:
-        """How many runs may be under way; a cluster may grow."""
+        """The number of runs at once; it grows with the cluster."""
         return self.jobs or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
 
 @contextlib.contextmanager
-def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
-    """Within: Ray at an address, or a local one of `jobs` processors that ends with this.
+def connection(address: str | None, jobs: int | None) -> Generator[Cluster]:
+    """Within: a connection to the Ray cluster at an address, or to a new local one of `jobs` processors.
 
     SettingsError when Ray is not installed or nothing answers at the address.
     """
@@ -51,12 +51,12 @@ def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
         import ray
     except ImportError:
         raise SettingsError("--engine ray: expected the package ray, got none; pip install 'carbo[ray]'") from None
-    where: dict[str, Any] = {"address": address}
+    options: dict[str, Any] = {"address": address}
     if address is None:
-        where = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+        options = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     try:
-        _knock(address)
-        ray.init(**where, runtime_env={"env_vars": REPEATABLE}, log_to_driver=False, logging_level=logging.ERROR)
+        _check_address(address)
+        ray.init(**options, runtime_env={"env_vars": REPEATABLE}, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
         if address is None:
             raise SettingsError(f"--engine ray: expected Ray to start here, got {reason(error)}") from None
@@ -69,22 +69,22 @@ def connected(address: str | None, jobs: int | None) -> Generator[Cluster]:
         ray.shutdown()
 
 
-def _knock(address: str | None) -> None:
-    """OSError when nobody is at an address with a port; Ray itself would try for minutes."""
+def _check_address(address: str | None) -> None:
+    """Raise OSError when nothing answers at an address with a port. Ray itself would try for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()
 
 
 def work(tasks: Sequence[Task], store: Store, cluster: Cluster) -> Generator[Event]:
-    """Do the tasks on the cluster; closing the iterator cancels those under way."""
-    remote = cluster.ray.remote(num_cpus=1)(far)
+    """Run the tasks on the cluster; closing the iterator cancels the runs that have not finished."""
+    remote = cluster.ray.remote(num_cpus=1)(run_remotely)
     waiting = deque(tasks)
-    under_way: dict[Any, _Sent] = {}
+    under_way: dict[Any, _RemoteRun] = {}
     try:
         while waiting or under_way:
             while waiting and len(under_way) < cluster.at_once:
-                sent = _Sent(waiting.popleft(), store)
+                sent = _RemoteRun(waiting.popleft(), store)
                 event = sent.begin()
                 if isinstance(event, Started):
                     under_way[remote.remote(sent.task, sent.task.build())] = sent
@@ -101,8 +101,8 @@ def work(tasks: Sequence[Task], store: Store, cluster: Cluster) -> Generator[Eve
             sent.release()
 
 
-class _Sent:
-    """A task claimed by this process on behalf of the machine that does it."""
+class _RemoteRun:
+    """A task that another machine runs; this process claims it and records it."""
 
     def __init__(self, task: Task, store: Store) -> None:
         self.task = task
@@ -110,7 +110,7 @@ class _Sent:
         self._held = contextlib.ExitStack()
 
     def begin(self) -> Event:
-        """Started when it is ours to send off."""
+        """Claim the task. Started means that it can be sent; any other event, that another process has it."""
         if not self._held.enter_context(self._store.claim(self.task.key)):
             return Elsewhere(self.task)
         recorded = self._store.finished(self.task.problem).get(self.task.key)
@@ -120,7 +120,7 @@ class _Sent:
         return Started(self.task)
 
     def end(self, cluster: Cluster, reference: Any) -> Event:
-        """Append what came back."""
+        """Append the record that came back."""
         try:
             record = parse(cluster.ray.get(reference))
             self._store.append(record)
@@ -137,6 +137,6 @@ class _Sent:
         self._held.close()
 
 
-def far(task: Task, problem: Problem) -> str:
-    """What another machine does: the run, as a line."""
+def run_remotely(task: Task, problem: Problem) -> str:
+    """Run the task on another machine; returns its record as a line."""
     return line(perform(task, problem, lambda _evaluations, _best: None))

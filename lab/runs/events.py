@@ -1,4 +1,4 @@
-"""What an engine reports while it works through tasks."""
+"""The events that an engine reports while it runs tasks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lab.runs.store import Outcome
 
 @dataclass(frozen=True)
 class Started:
-    """A run is under way."""
+    """A run has begun."""
 
     task: Task
 
 
 @dataclass(frozen=True)
 class Advanced:
-    """A run under way has so many evaluations."""
+    """A run has made so many evaluations."""
 
     task: Task
     evaluations: int
@@ -29,7 +29,7 @@ class Advanced:
 
 @dataclass(frozen=True)
 class Finished:
-    """The run is recorded; fresh: by this very engine, not by another process in the meantime."""
+    """The run is recorded; `fresh` is False where another process recorded it in the meantime."""
 
     task: Task
     outcome: Outcome
@@ -38,7 +38,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """The run raised, or its process died."""
+    """The run raised an exception, or its process died."""
 
     task: Task
     why: str
@@ -46,21 +46,21 @@ class Failed:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Another process is at this run; it was left to it."""
+    """Another process makes this run; this engine does not."""
 
     task: Task
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something to be said that belongs to no run."""
+    """A message that belongs to no run."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Tick:
-    """Nothing happened, for a moment; clocks went on."""
+    """Nothing happened for a moment; displays update their clocks."""
 
 
 Event = Started | Advanced | Finished | Failed | Elsewhere | Note | Tick

@@ -40,24 +40,24 @@ METHOD_GROUPS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """One run that is wanted; a small value that other processes can be sent."""
+    """One run that is wanted; a small value that can be sent to other processes."""
 
     problem: str
     relocated: int | None
     method: str
     settings: str
-    """As JSON."""
+    """JSON of the settings that are compared, as `compared` writes it."""
     run: int
     budget: int
-    """Evaluations, the initial ones included."""
+    """Number of evaluations, the initial ones included."""
     data: str | None = None
     """The folder of downloaded files."""
     trained: str | None = None
-    """The folder of accuracies known."""
+    """The folder where architecture searches keep accuracies."""
 
     @property
     def key(self) -> Key:
-        """As that of the record to come."""
+        """The key that the record of this run will have."""
         return (self.problem, self.relocated, self.method, self.settings, self.run, self.budget)
 
     @property
@@ -69,7 +69,7 @@ class Task:
         return f"{self.row} {self.method} run {self.run}"
 
     def build(self) -> Problem:
-        """The problem, fresh."""
+        """A new problem, with nothing evaluated yet."""
         built = problem(self.problem, self.run, self.data, self.trained)
         return built if self.relocated is None else built.relocated(self.relocated)
 
@@ -90,15 +90,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Grid:
-    """Tasks in the order in which they are done: run 1 of everything, then run 2, so that all methods progress."""
+    """Tasks in the order of work: run 1 of every problem and method, then run 2, so that all methods progress."""
 
     tasks: tuple[Task, ...]
     skipped: tuple[str, ...]
-    """Why a method does not do a problem, a line each."""
+    """For each method that cannot take a problem, a line that says why."""
 
 
 def grid(wanted: Wanted) -> Grid:
-    """All runs wanted. CarboError when a name, a package or a file is missing or the budget too small."""
+    """All runs wanted. CarboError when a name, a package or a file is missing, or the budget is too small."""
     methods = [method(name) for name in wanted.methods]
     problems = [problem(name, wanted.runs[0], wanted.data) for name in wanted.problems]
     for each in problems:
@@ -106,7 +106,7 @@ def grid(wanted: Wanted) -> Grid:
     budgets = {each.name: _budget(each, wanted.budget) for each in problems}
     objections = {(p.name, m.name): m.objection(p.space) for p in problems for m in methods}
     folders = (wanted.data, wanted.trained)
-    settings = {(p.name, m.name): compared(m.version_for(p.noisy)) for p in problems for m in methods}
+    settings = {(p.name, m.name): settings_key(m.version_for(p.noisy)) for p in problems for m in methods}
     tasks = tuple(
         Task(p.name, run if relocated else None, m.name, settings[p.name, m.name], run, budgets[p.name], *folders)
         for run in wanted.runs
@@ -119,7 +119,7 @@ def grid(wanted: Wanted) -> Grid:
     return Grid(tasks, tuple(skipped))
 
 
-def compared(method: Method) -> str:
+def settings_key(method: Method) -> str:
     """A method's settings as a task names them, by which its runs are found again."""
     return canonical(comparable(method.settings))
 
@@ -129,12 +129,12 @@ def _budget(of: Problem, at_most: int | None) -> int:
     initial = len(of.design(of.run))
     if budget <= initial:
         raise SettingsError(f"budget: expected more than the {initial} initial evaluations of {of.name}, got {budget}; "
-                            f"its own is {of.budget}")  # fmt: skip
+                            f"the problem's own is {of.budget}")  # fmt: skip
     return budget
 
 
 def names(text: str, known: Iterable[str], groups: dict[str, tuple[str, ...]]) -> list[str]:
-    """The names in a list with commas, groups spelled out, each once; unknown ones stay for others to refuse."""
+    """The names in a list with commas, each once. A group stands for its members. Unknown names are kept."""
     singles = set(known)
     found: list[str] = []
     for word in filter(None, (part.strip() for part in text.split(","))):

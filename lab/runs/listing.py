@@ -1,4 +1,4 @@
-"""What there is to run, and what a grid would do, as lines of text."""
+"""Lists of problems and methods, and of the runs that a command would make, as lines of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.runs.progress import Board
 
 
 def listing(data: str | None) -> list[str]:
-    """Problems, methods and groups, a line each."""
+    """One line for each problem, method and group."""
     lines = ["problems"]
     lines += [f"  {name:20} {_about_problem(name, data)}" for name in PROBLEMS]
     lines += ["", "methods"]
@@ -32,7 +32,7 @@ def _about_problem(name: str, data: str | None) -> str:
         built = problem(name, 1, data)
     except DataError:
         what = "CIFAR-10" if name.startswith("nas") else "a .wcnf file"
-        return f"{what}, which --data names the folder of"
+        return f"needs {what}; name its folder with --data"
     sizes = built.space.sizes
     least, most = int(sizes.min()), int(sizes.max())
     kind = "binary" if most == 2 else f"of {most} values" if least == most else f"of {least} to {most} values"
@@ -55,14 +55,14 @@ def _version(package: str) -> str:
 
 
 def plan(board: Board) -> list[str]:
-    """What is recorded and what is to do, a line a problem and method."""
+    """For each problem and method a line: how many runs are recorded, and which are to do."""
     groups: dict[tuple[str, str, int], list[Task]] = {}
     for task in board.tasks:
         groups.setdefault((task.row, task.method, task.budget), []).append(task)
     lines = [f"  {row:22} {name:16} {budget:4} evaluations  {_share(tasks, board.done)}"
              for (row, name, budget), tasks in groups.items()]  # fmt: skip
-    left = str(board.left())
-    estimate = left and f", {left} with {board.at_once} at once"
+    time_left = str(board.time_left())
+    estimate = time_left and f", {time_left} with {board.at_once} at once"
     todo = len(board.tasks) - board.finished()
     return [*lines, f"{len(board.tasks)} runs wanted, {board.finished()} recorded, {todo} to do{estimate}"]
 
@@ -74,7 +74,7 @@ def _share(tasks: list[Task], done: Collection[object]) -> str:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """1-3,5 for 1, 2, 3, 5."""
+    """Numbers as ranges: 1-3,5 for 1, 2, 3, 5."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][-1] + 1:

@@ -7,7 +7,7 @@ from statistics import fmean
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from lab.runs.display import said
+from lab.runs.display import event_line
 from lab.runs.events import Elsewhere, Event, Failed, Note
 from lab.runs.grid import Task
 from lab.runs.progress import Board, Running, duration
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 REFRESH = 0.25
 """Seconds between two drawings."""
 CELL = 17
-"""Columns that a method takes: 25/25 and a value."""
+"""Characters that the column of a method needs, for 25/25 and a value."""
 BAR = 20
 
 
-class Shown:
-    """A board that is drawn again and again; failures and notes are printed above it."""
+class LiveBoard:
+    """Draws the board again and again; prints failures and notes above it."""
 
     def __init__(self, board: Board, live: Live) -> None:
         self._board = board
@@ -33,9 +33,9 @@ class Shown:
         self._last = -REFRESH
 
     def show(self, event: Event) -> None:
-        """Print what is worth a line, and draw if the last drawing is old."""
+        """Print the event if it has a line, and draw if the last drawing is old."""
         if isinstance(event, Failed | Elsewhere | Note):
-            self._live.console.print(said(event, self._board), markup=False, highlight=False)
+            self._live.console.print(event_line(event, self._board), markup=False, highlight=False)
         now = monotonic()
         if now - self._last >= REFRESH:
             self._last = now
@@ -47,7 +47,7 @@ class Shown:
 
 
 def drawing(board: Board, width: int) -> Group:
-    """The board in a terminal of that many columns: first what is under way, then problems x methods."""
+    """The board in a terminal of that width: first the runs under way, then problems x methods."""
     from rich.console import Group
 
     parts: list[RenderableType] = [_head(board)]
@@ -58,7 +58,7 @@ def drawing(board: Board, width: int) -> Group:
 
 def _head(board: Board) -> str:
     words = [f"[bold]{board.finished()}/{len(board.tasks)}[/] runs recorded", f"{duration(board.elapsed)} so far"]
-    words.append(str(board.left()))
+    words.append(str(board.time_left()))
     if board.failed:
         words.append(f"[red]{len(board.failed)} failed[/]")
     if any(task.relocated is not None for task in board.tasks):
@@ -83,7 +83,7 @@ def _figures(run: Running) -> tuple[str, str, str]:
 
 
 def _tables(board: Board, width: int) -> Iterator[Table]:
-    """Problems x methods, in as many tables below each other as the width asks for."""
+    """Problems x methods, in as many tables, one below the other, as the width makes necessary."""
     from rich.table import Table
 
     cells: dict[tuple[str, str], list[Task]] = {}

@@ -1,7 +1,7 @@
 """Runs in processes of this machine.
 
-The workers append what they finish themselves: however this process ends, finished runs are on the disk. They are
-started afresh (spawn) with one thread each for the linear algebra, and end when this process does.
+A worker appends its finished runs itself: however this process ends, they are on the disk. Workers are new processes
+(spawn) with one thread each for the linear algebra, and end when this process ends.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from lab.runs.store import Store, outcome
 REFRESH = 0.2
 """Seconds between two reports of a run under way."""
 MOMENT = 0.5
-"""Seconds without news after which a Tick is one."""
-# Python's janitor of semaphores complains about those of workers that were killed, and removes them.
+"""Seconds without an event after which a Tick is reported."""
+# Python's resource tracker removes the semaphores of killed workers, and would print a warning about each.
 CHILDREN = {**REPEATABLE, "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning"}
 
 
@@ -41,9 +41,9 @@ class _Worker:
 
 
 def work(tasks: Sequence[Task], folder: Path, jobs: int) -> Generator[Event]:
-    """Do the tasks with as many processes as `jobs`; closing the iterator ends them at once.
+    """Run the tasks in `jobs` processes; closing the iterator ends them at once.
 
-    A run that another process has is tried again after the last one, and then left to it.
+    A run that another process has claimed is tried again after the last one, and then left to that process.
     """
     waiting, again = deque(tasks), deque[Task]()
     workers: list[_Worker] = []
@@ -74,12 +74,12 @@ def _hand_out(workers: list[_Worker], waiting: deque[Task], folder: Path, jobs: 
             idle = _start(folder)
             workers.append(idle)
         idle.task = waiting.popleft()
-        with contextlib.suppress(OSError):  # it died; its end of the pipe tells
+        with contextlib.suppress(OSError):  # the worker died, which closed its end of the pipe
             idle.connection.send(idle.task)
 
 
 def _report(worker: _Worker, workers: list[_Worker]) -> Event:
-    """What the worker said; if it died, that its task failed."""
+    """The event that the worker sent; if it died, Failed."""
     assert worker.task is not None
     try:
         event: Event = worker.connection.recv()
@@ -100,13 +100,13 @@ def _how(code: int | None) -> str:
 
 def _start(folder: Path) -> _Worker:
     context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=serve, args=(there, folder), daemon=True)
-    # Ctrl-C reaches all processes of a terminal; this one deals with it, so the child is born deaf to it.
+    own_end, worker_end = context.Pipe()
+    process = context.Process(target=serve, args=(worker_end, folder), daemon=True)
+    # Ctrl-C reaches all processes of a terminal. This process handles it; the child ignores it from its start.
     with _environment(CHILDREN), _blocked(signal.SIGINT):
         process.start()
-    there.close()
-    return _Worker(process, here)
+    worker_end.close()
+    return _Worker(process, own_end)
 
 
 def _end(workers: list[_Worker], store: Store) -> None:
@@ -122,7 +122,7 @@ def _end(workers: list[_Worker], store: Store) -> None:
 
 @contextlib.contextmanager
 def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Within: processes that are started have these variables, too."""
+    """Within: new processes have these environment variables, too."""
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
@@ -145,11 +145,11 @@ def _blocked(which: signal.Signals) -> Iterator[None]:
 
 
 def serve(connection: Connection, folder: Path) -> None:
-    """A worker: takes tasks, reports on them, until there are no more or its parent is gone."""
+    """The loop of a worker: run tasks and report on them, until there are no more or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_follow_parent, daemon=True).start()
-    revision(), machine()  # of the code as it was loaded, whatever happens to the files in the hours to come
+    revision(), machine()  # the revision of the loaded code; the files may change later
     store = Store(folder, lambda text: connection.send(Note(text)))
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -181,7 +181,7 @@ def _attempt(task: Task, store: Store, connection: Connection) -> Event:
 
 
 class _Reporter:
-    """Progress sent to the parent, not more often than a person can see."""
+    """Sends progress to the parent, at most once in a while."""
 
     def __init__(self, task: Task, connection: Connection) -> None:
         self._task = task

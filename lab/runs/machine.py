@@ -1,4 +1,4 @@
-"""Where and with what a run was made: versions, revision, processor. Nothing personal: no names, no paths."""
+"""Versions, revision and processor of a run. Nothing personal is recorded: no names, no paths."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HOME = Path(carbo.__file__).resolve().parent
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
                     "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "RAYON_NUM_THREADS")  # fmt: skip
 ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
-"""The environment in which numerical libraries, once loaded, keep to one thread."""
+"""Environment variables that keep numerical libraries to one thread; they must be set before the libraries load."""
 REPEATABLE = {**ONE_THREAD, "PYTHONHASHSEED": "0"}
-"""The environment in which a run of the same seed is the same again: SMAC goes through sets, in the order of hashes."""
+"""Environment variables that make runs of one seed equal: SMAC iterates over sets, in the order of hashes."""
 
 
 def measured_apart(module: str, request: dict[str, Any], threads: int = 1) -> dict[str, Any]:
-    """What `python -m module` answers to the request, JSON both, in a fresh process with so many threads."""
+    """The answer of `python -m module` to the request, both JSON, from a new process with so many threads."""
     child = subprocess.run(
         [sys.executable, "-m", module],
         input=json.dumps(request),
@@ -38,23 +38,26 @@ def measured_apart(module: str, request: dict[str, Any], threads: int = 1) -> di
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of carbo and what it stands on, and of the packages."""
+    """Versions of Python, carbo, numpy, scipy and the packages."""
     names = dict.fromkeys(("carbo", "numpy", "scipy", *packages))
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
+CODE = ("src", "lab", "examples/nas", "pyproject.toml")
+"""What a run depends on in the checkout; results lie there too, and are no code."""
+
+
 @cache
 def revision() -> str:
-    """The git revision of carbo's checkout, "+" added when its code was changed since; else "v" and the version."""
-    top = _said("git", "-C", str(HOME), "rev-parse", "--show-toplevel")
-    # an installed copy may lie inside a checkout of something else
+    """The git revision of the checkout, with "+" where its code was changed; without a checkout "v" and the version."""
+    top = _output_of("git", "-C", str(HOME), "rev-parse", "--show-toplevel")
+    # an installed copy may lie inside the checkout of another project
     if not top or Path(top).resolve() / "src" / "carbo" != HOME:
         return f"v{carbo.__version__}"
-    short = _said("git", "-C", top, "rev-parse", "--short=12", "HEAD")
+    short = _output_of("git", "-C", top, "rev-parse", "--short=12", "HEAD")
     if not short:
         return f"v{carbo.__version__}"
-    # only the code counts: the results themselves may lie in the checkout
-    return short + "+" * bool(_said("git", "-C", top, "status", "--porcelain", "--", "src", "pyproject.toml"))
+    return short + "+" * bool(_output_of("git", "-C", top, "status", "--porcelain", "--", *CODE))
 
 
 @cache
@@ -65,7 +68,7 @@ def machine() -> dict[str, Any]:
 
 def _cpu() -> str:
     if platform.system() == "Darwin":
-        return _said("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
+        return _output_of("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -74,10 +77,10 @@ def _cpu() -> str:
     return next(models, platform.machine())
 
 
-def _said(*command: str) -> str:
-    """The command's output without surrounding space; empty where it is missing or fails."""
+def _output_of(*command: str) -> str:
+    """The output of a command, stripped; empty where the command is missing or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return finished.stdout.strip() if finished.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""How far a grid is: what displays show and summaries say."""
+"""Progress of a grid: finished runs, failures, time left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Running:
 
 
 class Left(NamedTuple):
-    """Estimated seconds; is_all: of all that is to do, or only of methods whose pace is known."""
+    """Estimated seconds to the end. `is_all` is False where runs are left out because no like run has been timed."""
 
     seconds: float
     is_all: bool
@@ -38,22 +38,22 @@ class Left(NamedTuple):
 
 @dataclass
 class Board:
-    """The state of a grid, kept up to date by `update`."""
+    """The state of a grid; `update` changes it with each event."""
 
     tasks: Sequence[Task]
     done: dict[Key, Outcome]
-    """Finished runs, those of before included."""
+    """Finished runs, earlier ones included."""
     at_once: int
     began: float = field(default_factory=monotonic)
     fresh: int = 0
-    """How many were finished here."""
+    """Number of runs that this command finished."""
     failed: list[Failed] = field(default_factory=list)
     elsewhere: list[Task] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     running: dict[Task, Running] = field(default_factory=dict)
 
     def update(self, event: Event) -> None:
-        """Take in what an engine reported."""
+        """Update the state with an event."""
         match event:
             case Started(task):
                 self.running[task] = Running(task, monotonic())
@@ -74,22 +74,22 @@ class Board:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the command began."""
         return monotonic() - self.began
 
     def finished(self) -> int:
-        """How many of the tasks are recorded."""
+        """Number of tasks that are recorded."""
         return sum(task.key in self.done for task in self.tasks)
 
-    def left(self) -> Left:
-        """Estimated time to the end, by finished runs of the same problem and method or of the same method, and by
-        those under way where there are none.
+    def time_left(self) -> Left:
+        """Estimated time to the end, from finished runs of the same problem and method, or else of the same method, or
+        else from the runs under way.
         """
         guess = self._guess()
-        gone = {event.task.key for event in self.failed} | {task.key for task in self.elsewhere}
+        ended = {event.task.key for event in self.failed} | {task.key for task in self.elsewhere}
         total, is_all = 0.0, True
         for task in self.tasks:
-            if task.key in self.done or task.key in gone:
+            if task.key in self.done or task.key in ended:
                 continue
             seconds = guess(task)
             running = self.running.get(task)
@@ -111,7 +111,7 @@ class Board:
 
 
 _Guess = Callable[[Task], float | None]
-"""A task to the seconds it may take."""
+"""A function from a task to the seconds that it may take."""
 
 
 class _Means(dict[tuple[str, ...], float]):
@@ -122,19 +122,19 @@ class _Means(dict[tuple[str, ...], float]):
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     def add(self, task: Task, seconds: float) -> None:
-        """Count a run in all its groups."""
+        """Add a run to all of its groups."""
         for group in _groups(task):
             self._counts[group] += 1
             self[group] = self.get(group, 0.0) + (seconds - self.get(group, 0.0)) / self._counts[group]
 
 
 def _groups(task: Task) -> tuple[tuple[str, ...], ...]:
-    """From like to unlike."""
+    """The groups that a task belongs to, the most similar runs first."""
     return (task.problem, task.method), (task.method,)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 0.3 s, 42 s, 12 min, 3 h 05."""
+    """Seconds as text: 0.3 s, 42 s, 12 min, 3 h 05."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

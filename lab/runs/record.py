@@ -30,7 +30,7 @@ Key = tuple[str, int | None, str, str, int, int]
 
 @dataclass(frozen=True)
 class Record:
-    """A run. `rows` are as the method saw them (of the relocated problem, if it was)."""
+    """One finished run. `rows` are those that the method saw: of the relocated problem, if it was relocated."""
 
     problem: str
     instance: dict[str, Any]
@@ -39,20 +39,20 @@ class Record:
     method: str
     settings: dict[str, Any]
     run: int
-    """The paper's run, 1..25: instance and initial points."""
+    """Number of the paper's run, 1..25, which fixes the instance and the initial points."""
     seed: int
-    """The method's own."""
+    """The seed of the method."""
     initial: int
-    """How many of the evaluations were initial points."""
+    """Number of initial points among the evaluations."""
     sizes: tuple[int, ...]
     """Number of values of each variable."""
     rows: Ints
-    """(n, d), in the order evaluated."""
+    """(n, d), in the order of evaluation."""
     values: Floats
-    """(n,)"""
+    """(n,), in the order of evaluation."""
     seconds: Floats
-    """(n - initial,): processor time of each suggestion, tell and ask together, evaluations left out; a busy machine
-    does not count against a method.
+    """(n - initial,): processor time of each suggestion, tell and ask together, without evaluations. Other work on the
+    machine does not lengthen it.
     """
     versions: dict[str, str]
     revision: str
@@ -67,7 +67,7 @@ class Record:
 
     @property
     def key(self) -> Key:
-        """The same for two records of the same run."""
+        """Equal for two records of the same run."""
         return (
             self.problem,
             self.relocated,
@@ -95,12 +95,12 @@ def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def line(record: Record) -> str:
-    """The record as one line with its end. Rows and values are exact, seconds have four significant digits."""
+    """The record as one line, newline included. Rows and values are exact, seconds have four significant digits."""
     entries = {
         "format": FORMAT,
         **{each.name: getattr(record, each.name) for each in fields(record)},
         "sizes": list(record.sizes),
-        "rows": _packed(record.rows, record.sizes),
+        "rows": _pack(record.rows, record.sizes),
         "values": record.values.tolist(),
         "seconds": [float(f"{second:.4g}") for second in record.seconds.tolist()],
     }
@@ -108,7 +108,7 @@ def line(record: Record) -> str:
 
 
 def parse(text: str) -> Record:
-    """The record of a line. DataError, which says what is wrong with it, when it is none."""
+    """The record of a line. DataError, which says what is wrong, when the line is no record."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -120,15 +120,15 @@ def parse(text: str) -> Record:
         raise DataError(f"expected the fields {', '.join(checks)}, got {', '.join(sorted(entries)) or 'none'}")
     for name, is_valid in checks.items():
         if not is_valid(entries[name]):
-            raise DataError(f"{name}: got {json.dumps(entries[name])[:40]}, which is no such field")
-    return _checked(entries)
+            raise DataError(f"{name}: got {json.dumps(entries[name])[:40]}, which is no value of this field")
+    return _record_of(entries)
 
 
 def read(path: str | Path) -> list[Record]:
     """The records of a .jsonl file, or of all such files in a folder or its subfolder `runs`, each run once.
 
-    Results brought together from two machines may hold a run twice; the first counts. DataError with file and line
-    when a line is damaged, and when nothing is there. Another process may be writing.
+    Where results of two machines were put together and a run is there twice, the first record counts. DataError with
+    file and line when a line is damaged, and when there is no file. Another process may be writing.
     """
     files = _files(Path(path))
     if not files:
@@ -143,20 +143,20 @@ def read(path: str | Path) -> list[Record]:
 
 
 def parse_at(text: str, path: Path, number: int) -> Record:
-    """`parse`, whose error says where the line stands."""
+    """`parse`, with file and line number in its error."""
     try:
         return parse(text)
     except DataError as error:
         raise DataError(
-            f"{path}:{number}: damaged line: {error}; restore it, or delete it to do that run again"
+            f"{path}:{number}: damaged line: {error}; restore it, or delete it to make that run again"
         ) from None
 
 
 @contextlib.contextmanager
-def locked(file: IO[Any], exclusive: bool) -> Iterator[None]:
-    """Within: no other process that asks for the lock of the open file has it, or only readers.
+def file_lock(file: IO[Any], exclusive: bool) -> Iterator[None]:
+    """Within: this process has the lock of the open file, alone or (exclusive=False) together with other readers.
 
-    Where the system has no such locks, readers go without.
+    Without effect on systems that have no such locks.
     """
     try:
         import fcntl
@@ -178,14 +178,14 @@ def _files(path: Path) -> list[Path]:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    with path.open("rb") as file, locked(file, exclusive=False):
+    with path.open("rb") as file, file_lock(file, exclusive=False):
         content = file.read()
     for number, text in enumerate(content.decode(errors="replace").split("\n"), start=1):
         if text:
             yield parse_at(text, path, number)
 
 
-def _packed(rows: Ints, sizes: tuple[int, ...]) -> str:
+def _pack(rows: Ints, sizes: tuple[int, ...]) -> str:
     width = _width(sizes)
     return " ".join(f"{_number(row, sizes):0{width}x}" for row in rows.tolist())
 
@@ -213,7 +213,7 @@ def _row(word: str, sizes: tuple[int, ...]) -> list[int]:
     return row[::-1]
 
 
-def _unpacked(text: str, sizes: tuple[int, ...]) -> Ints:
+def _unpack(text: str, sizes: tuple[int, ...]) -> Ints:
     words, width = text.split(" "), _width(sizes)
     for word in words:
         if len(word) != width or not set(word) <= set("0123456789abcdef"):
@@ -221,9 +221,9 @@ def _unpacked(text: str, sizes: tuple[int, ...]) -> Ints:
     return np.array([_row(word, sizes) for word in words], dtype=np.intp)
 
 
-def _checked(entries: dict[str, Any]) -> Record:
+def _record_of(entries: dict[str, Any]) -> Record:
     sizes = tuple(entries["sizes"])
-    rows = _unpacked(entries["rows"], sizes)
+    rows = _unpack(entries["rows"], sizes)
     values, seconds = np.array(entries["values"], dtype=float), np.array(entries["seconds"], dtype=float)
     if len(rows) != len(values) or len(seconds) != len(values) - entries["initial"]:
         raise DataError(f"expected as many values as rows, and seconds for all but the {entries['initial']} initial "

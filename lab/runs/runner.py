@@ -14,36 +14,36 @@ from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from lab.methods import Method, Strategy, method
 from lab.problems import Problem
-from lab.runs.grid import Task, compared
+from lab.runs.grid import Task, settings_key
 from lab.runs.machine import machine, revision, versions
 from lab.runs.record import Record
 
 Progress = Callable[[int, float], None]
-"""Told before each suggestion: how many evaluations there were, and the best value so far."""
+"""Called before each suggestion with the number of evaluations and the best value so far."""
 
 
 def run_one(task: Task, progress: Progress) -> Record:
-    """The task done from beginning to end, on a fresh problem."""
+    """Run the task on a new problem; returns its record."""
     return perform(task, task.build(), progress)
 
 
 def perform(task: Task, problem: Problem, progress: Progress) -> Record:
-    """The task done on its problem, which must be fresh. The method's seed is the run's number."""
+    """Run the task on its problem, of which nothing was evaluated yet. The method's seed is the run's number."""
     chosen = _method(task, problem.noisy)
     strategy = chosen.start(_space(chosen, problem), task.run, task.budget)
     trail = _Trail(problem)
     initial = _initial_rows(chosen, problem)
     for row in initial:
         trail.evaluate(row)
-    seconds, told = [], 0
+    seconds, first = [], 0
     while len(trail.values) < task.budget:
         progress(len(trail.values), min(trail.values))
         began = process_time()
-        _tell(strategy, trail, told)
+        _tell(strategy, trail, first)
         row = strategy.ask()
         seconds.append(process_time() - began)
-        told = len(trail.values)
-        trail.evaluate(_checked(row, problem, task.method))
+        first = len(trail.values)
+        trail.evaluate(_valid_row(row, problem, task.method))
     return Record(
         problem=task.problem,
         instance=dict(problem.instance),
@@ -65,11 +65,11 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
 
 
 def _method(task: Task, noisy: bool) -> Method:
-    """The task's method, if it is still what it was when the task was made; code on a disk may change meanwhile."""
+    """The task's method. DataError when its settings differ from the task's, because the code was changed since."""
     chosen = method(task.method).version_for(noisy)
-    here = compared(chosen)
-    if here != task.settings:
-        raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {here} in this process; "
+    now = settings_key(chosen)
+    if now != task.settings:
+        raise DataError(f"method {task.method!r}: expected settings {task.settings}, got {now} in this process; "
                         "use the same version of carbo everywhere, and start again")  # fmt: skip
     return chosen
 
@@ -84,7 +84,7 @@ def _initial_rows(chosen: Method, problem: Problem) -> Ints:
 
 
 def _space(chosen: Method, problem: Problem) -> Space:
-    """The problem's, without the invalid rows where the method is to be spared them."""
+    """The problem's space; for a method that takes valid rows only, with a constraint that says which are valid."""
     space, valid = problem.space, problem.valid
     if not chosen.valid_only or valid is None:
         return space
@@ -92,7 +92,7 @@ def _space(chosen: Method, problem: Problem) -> Space:
 
 
 class _Trail:
-    """What was evaluated, in order."""
+    """The evaluations so far, in order."""
 
     def __init__(self, problem: Problem) -> None:
         self.rows: list[Ints] = []
@@ -107,22 +107,22 @@ class _Trail:
         self.values.append(value)
 
 
-def _tell(strategy: Strategy, trail: _Trail, told: int) -> None:
-    """Tell what it has not been told: the initial points at first, then the last evaluation."""
-    for row, value in zip(trail.rows[told:], trail.values[told:], strict=True):
+def _tell(strategy: Strategy, trail: _Trail, first: int) -> None:
+    """Tell the strategy the evaluations from number `first` on: at first the initial points, later the last one."""
+    for row, value in zip(trail.rows[first:], trail.values[first:], strict=True):
         strategy.tell(row.copy(), value)
 
 
-def _checked(row: Ints, problem: Problem, name: str) -> Ints:
-    """The row as the problem takes it, or DataError: a method's mistake must not become a record."""
-    given = np.asarray(row)
+def _valid_row(row: Ints, problem: Problem, name: str) -> Ints:
+    """The row as integers. DataError for a row that the problem cannot take, so that it does not become a record."""
+    integers = np.asarray(row)
     sizes = problem.space.sizes
     if (
-        given.shape != sizes.shape
-        or not np.issubdtype(given.dtype, np.integer)
-        or np.any((given < 0) | (given >= sizes))
+        integers.shape != sizes.shape
+        or not np.issubdtype(integers.dtype, np.integer)
+        or np.any((integers < 0) | (integers >= sizes))
     ):
         raise DataError(f"method {name!r}: expected a row of {len(sizes)} whole numbers below the sizes, got {row!r}")
-    if not problem.space.feasible(given[None])[0]:
+    if not problem.space.feasible(integers[None])[0]:
         raise DataError(f"method {name!r}: expected a row that the constraint of {problem.name} permits, got {row!r}")
-    return np.array(given, dtype=np.intp)
+    return np.array(integers, dtype=np.intp)

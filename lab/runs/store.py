@@ -1,7 +1,7 @@
-"""The folder of results: records appended whole, each run claimed by one process at a time.
+"""The folder of results: whole records are appended, and one process at a time claims a run.
 
-FOLDER/runs/<problem>.jsonl     one line a finished run
-FOLDER/.claims/<digest>         locked by the process that is at that run; the system lets go when it dies
+FOLDER/runs/<problem>.jsonl     one line for each finished run
+FOLDER/.claims/<digest>         locked by the process that makes the run; the lock ends with the process
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carbo.errors import DataError
-from lab.runs.record import Key, Record, canonical, line, locked, parse, parse_at
+from lab.runs.record import Key, Record, canonical, file_lock, line, parse, parse_at
 
 Warn = Callable[[str], None]
 
 
 class Outcome(NamedTuple):
-    """Of a finished run: the best value, and the seconds all suggestions took together."""
+    """The best value of a finished run, and the seconds of all its suggestions together."""
 
     best: float
     seconds: float
@@ -34,25 +34,25 @@ class Store:
     def __init__(self, folder: str | Path, warn: Warn) -> None:
         self.folder = Path(folder)
         self._warn = warn
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[Path, _ReadSoFar] = {}
 
     def path(self, problem: str) -> Path:
-        """Where the records of a problem are."""
+        """The file with the records of a problem."""
         return self.folder / "runs" / f"{problem}.jsonl"
 
     def finished(self, problem: str) -> dict[Key, Outcome]:
-        """All finished runs of a problem; only what was appended since the last time is read.
+        """All finished runs of a problem. Only lines that were appended since the last call are read.
 
         DataError when a line is damaged.
         """
         path = self.path(problem)
         if not path.exists():
             return {}
-        with path.open("rb") as file, locked(file, exclusive=False):
+        with path.open("rb") as file, file_lock(file, exclusive=False):
             status = os.fstat(file.fileno())
             known = self._known.get(path)
             if known is None or known.inode != status.st_ino or known.end > status.st_size:
-                known = self._known[path] = _Known(status.st_ino)
+                known = self._known[path] = _ReadSoFar(status.st_ino)
             file.seek(known.end)
             fresh = file.read()
         whole = fresh[: fresh.rfind(b"\n") + 1]
@@ -65,12 +65,12 @@ class Store:
         return known.runs
 
     def append(self, record: Record) -> None:
-        """Add a line, whole and on the disk when this returns. OSError when that is not possible."""
+        """Append a record; it is on the disk when this returns. OSError when that is not possible."""
         path = self.path(record.problem)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = line(record).encode()
-        with path.open("ab", buffering=0) as file, locked(file, exclusive=True):
-            self._mend(path)
+        with path.open("ab", buffering=0) as file, file_lock(file, exclusive=True):
+            self._repair_end(path)
             before = os.fstat(file.fileno()).st_size
             written = os.write(file.fileno(), content)
             if written != len(content):
@@ -79,14 +79,14 @@ class Store:
             os.fsync(file.fileno())
 
     def repair(self, problem: str) -> None:
-        """Drop a torn last line, as a crash of the machine may leave one."""
+        """Remove an incomplete last line, which a crash of the machine may leave."""
         path = self.path(problem)
         if path.exists():
-            with path.open("ab", buffering=0) as file, locked(file, exclusive=True):
-                self._mend(path)
+            with path.open("ab", buffering=0) as file, file_lock(file, exclusive=True):
+                self._repair_end(path)
 
-    def _mend(self, path: Path) -> None:
-        """To be called with the lock. A last line that only lacks its end gets it."""
+    def _repair_end(self, path: Path) -> None:
+        """Remove an incomplete last line; a whole one without newline gets its newline. The file must be locked."""
         content = path.read_bytes() if _ends_badly(path) else b""
         if not content:
             return
@@ -95,28 +95,30 @@ class Store:
             parse(content[start:].decode(errors="replace"))
         except DataError:
             os.truncate(path, start)
-            self._warn(f"{path}: the last line was torn, {len(content) - start} bytes; dropped, its run is done again")
+            self._warn(f"{path}: the last line was torn, {len(content) - start} bytes; removed; its run is made again")
             return
         with path.open("ab", buffering=0) as file:
             file.write(b"\n")
 
     @contextlib.contextmanager
     def claim(self, key: Key) -> Iterator[bool]:
-        """Within: True, and no other process has the run; or False, because another has it."""
+        """Within: True when this process has claimed the run, False when another process has."""
         path = self.folder / ".claims" / hashlib.sha256(canonical(key).encode()).hexdigest()[:32]
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = _try_lock(path)
-        if held is None:
+        lock = _try_lock(path)
+        if lock is None:
             yield False
             return
         try:
             yield True
         finally:
-            path.unlink(missing_ok=True)  # before the lock goes, so that whoever waits sees that the file is another
-            os.close(held)
+            path.unlink(
+                missing_ok=True
+            )  # while locked, so that a process that waits for the lock sees that the file is gone
+            os.close(lock)
 
     def prepare(self) -> None:
-        """Make the folders. DataError when that is not possible, or the system has no locks that the dead let go."""
+        """Make the folders. DataError when that is not possible, or the system has no locks that end with a process."""
         if importlib.util.find_spec("fcntl") is None:
             raise DataError("python -m lab run: expected a system with flock, as Linux and macOS are, got one without")
         try:
@@ -130,13 +132,13 @@ class Store:
 
 
 def outcome(record: Record) -> Outcome:
-    """What is shown of a record."""
+    """The outcome of a record."""
     return Outcome(float(record.values.min()), float(record.seconds.sum()))
 
 
 @dataclass
-class _Known:
-    """What was read of a file, up to which byte."""
+class _ReadSoFar:
+    """The runs read from a file so far, and the byte after the last one."""
 
     inode: int
     end: int = 0
@@ -165,12 +167,12 @@ def _try_lock(path: Path) -> int | None:
             return None
         if _is_at(descriptor, path):
             return descriptor
-        os.close(descriptor)  # its last holder removed the file in between
+        os.close(descriptor)  # the process that had the lock has removed the file in between
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        there = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return os.path.samestat(os.fstat(descriptor), there)
+    return os.path.samestat(os.fstat(descriptor), status)

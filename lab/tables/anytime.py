@@ -1,8 +1,8 @@
-"""How quickly methods come down: the area under a run's curve of what is left.
+"""How quickly methods approach the optimum: the area under the curve of what is left.
 
 What is left after an evaluation is the distance of the best value so far from the best possible, as a share of that
-after the initial points. Its mean over all later evaluations tells a quick method from a slow one even where both get
-there in the end, and scatters less between runs than the value at the end does.
+after the initial points. Its mean over all later evaluations tells a quick method from a slow one, even where both
+reach the optimum. It also varies less between runs than the value at the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.tables.formats import Cell, Table
 from lab.tables.number_cells import all_columns, grid, mean_cell
 from lab.tables.paper import Column
 from lab.tables.results import REFERENCE, Case, Results, Version, optimum
-from lab.tables.statistics import paired, summary
+from lab.tables.statistics import paired_differences, summary
 
 ALL = Column("", "all problems", short="all")
 NOTE = (
@@ -25,7 +25,7 @@ NOTE = (
 
 
 def area(record: Record) -> float | None:
-    """Mean of what is left; None where the best possible is not known, or the initial points have it."""
+    """Mean of what is left; None where the best possible is not known, or is among the initial points."""
     least = optimum(record)
     if least is None or len(record.best) == record.initial:
         return None
@@ -35,7 +35,7 @@ def area(record: Record) -> float | None:
 
 
 def areas(results: Results, form: str) -> Table:
-    """The default preset's areas, and what others' are more; over all problems, and problem by problem."""
+    """The areas of the default preset, and the differences of other methods to it: over all problems, and for each."""
     reference = results.newest(REFERENCE)
     if reference is None:
         return Table("left", form, "", (), ())
@@ -51,7 +51,7 @@ def areas(results: Results, form: str) -> Table:
         own = runs(column, reference)
         if version == reference:
             return mean_cell(summary(list(own.values())))
-        return mean_cell(paired(runs(column, version), own), signed=True)
+        return mean_cell(paired_differences(runs(column, version), own), signed=True)
 
     shown = [ALL, *columns] if columns else []
     return Table("left", form, f"What is left, mean over the run, {form}", tuple(column.short for column in shown),

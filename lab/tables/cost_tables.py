@@ -1,4 +1,4 @@
-"""Tables of what the methods needed: evaluations, seconds, runs."""
+"""Tables of costs: evaluations to the paper's value, seconds of a suggestion, runs that were made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.runs.record import Record
 from lab.tables.formats import Cell, Row, Table
-from lab.tables.number_cells import all_columns, counted, grid, number, printed_optimum, spans
+from lab.tables.number_cells import all_columns, count_text, grid, number, printed_optimum, spans
 from lab.tables.paper import COMBO, Column
 from lab.tables.results import Results, Version, optimum, title
 from lab.tables.statistics import median_steps, steps_to_reach
@@ -21,14 +21,14 @@ TARGET = (
 
 
 def targets(results: Results, column: Column, records: Sequence[Record]) -> list[float]:
-    """The paper's COMBO mean; for a run whose least value is not the paper's mean one, as far from it as the paper."""
+    """A target for each run: the paper's COMBO mean, shifted with the optimum where that differs between runs."""
     printed, theirs = column.printed[COMBO].mean, printed_optimum(results, column)
     least = [optimum(record) for record in records]
     return [printed if ours is None or theirs is None else printed + (ours - theirs) for ours in least]
 
 
 def steps(results: Results, form: str) -> Table:
-    """Median number of evaluations to the paper's COMBO value, and how many runs got there."""
+    """Median number of evaluations to the paper's COMBO value, and the number of runs that reached it."""
 
     def cell(column: Column, version: Version) -> Cell:
         found = list(results.of(column.problem, form, version).values())
@@ -82,17 +82,18 @@ def seconds(results: Results, form: str) -> Table:
 
 
 def runs(results: Results, form: str) -> Table:
-    """Which of the paper's 25 runs were done."""
+    """Which of the paper's 25 runs were made."""
 
     def cell(column: Column, version: Version) -> Cell:
         found = [case.run for case in results.of(column.problem, form, version)]
         return Cell(spans(found), len(found), None, len(found)) if found else Cell()
 
     columns = all_columns(results, form)
-    notes = [f"{title(method)} on {name}: left out {counted(count)} with another budget than {results.budgets[name]} "
+    notes = [f"{title(method)} on {name}: left out "
+             f"{count_text(count)} with another budget than {results.budgets[name]} "
              "evaluations"
              for (name, where, method), count in results.left_out.items() if where == form]  # fmt: skip
-    notes += [f"{title(m)}: {counted(count)} with older settings not shown" for m, count in results.older.items()]
+    notes += [f"{title(m)}: {count_text(count)} with older settings not shown" for m, count in results.hidden.items()]
     return Table("runs", form, f"Runs, {form}", tuple(column.short for column in columns),
                  grid(results, columns, cell), tuple(notes), _keys(columns))  # fmt: skip
 
@@ -106,7 +107,7 @@ def _keys(columns: tuple[Column, ...]) -> tuple[str, ...]:
 
 
 def _under_target(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Rows with the paper's values above them."""
+    """A table with the paper's values in its first row."""
     means = [column.printed[COMBO].mean for column in columns]
     first = Row(f"{COMBO}, printed mean", tuple(Cell(number(mean), mean) for mean in means), "paper")
     return (first, *rows) if rows else ()

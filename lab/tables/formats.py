@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """What a table says in one place. Empty text: nothing is known."""
+    """One cell of a table. Its text is empty where nothing is known."""
 
     text: str = ""
     value: float | None = None
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A method, measured here or printed in the paper; or what is best possible."""
+    """A row: a method, measured here or printed in the paper, or the best possible value."""
 
     label: str
     cells: tuple[Cell, ...]
@@ -31,25 +31,25 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of methods, columns of problems or of numbers of evaluations."""
+    """A table. Rows are methods; columns are problems or numbers of evaluations."""
 
     name: str
-    """For machines, as CSV has it."""
+    """A name for machines, used in CSV."""
     form: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    """Names of the columns for machines; () where the titles serve."""
+    """Names of the columns for machines; () where these are the titles."""
 
 
 CORNER = "method"
-"""What rows are."""
+"""The title of the first column."""
 
 
 def markdown(tables: Sequence[Table], heading: str = "##") -> str:
-    """Padded, so that it reads as plain text too."""
+    """Tables as Markdown, padded so that they read well as plain text."""
     return "\n".join(_markdown(table, heading) for table in tables)
 
 
@@ -70,7 +70,7 @@ FIELDS = ("table", "form", "row", "source", "column", "value", "standard_error",
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """One line for each cell that says something, numbers in full; notes are left out."""
+    """Tables as CSV: a line for each cell that is not empty, with all digits. Notes are left out."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(FIELDS)
@@ -84,18 +84,18 @@ def comma_separated(tables: Sequence[Table]) -> str:
 
 
 def latex(tables: Sequence[Table]) -> str:
-    """Tables for \\usepackage{booktabs}."""
+    """Tables as LaTeX, for \\usepackage{booktabs}."""
     return "% needs \\usepackage{booktabs}\n" + "\n".join(map(_latex, tables))
 
 
 def _latex(table: Table) -> str:
-    head = " & ".join(map(escaped, [CORNER, *table.columns]))
-    body = [" & ".join([escaped(row.label), *map(_latex_cell, row.cells)]) for row in table.rows]
-    notes = [rf"\par\footnotesize {escaped(note)}." for note in table.notes]
+    head = " & ".join(map(escape, [CORNER, *table.columns]))
+    body = [" & ".join([escape(row.label), *map(_latex_cell, row.cells)]) for row in table.rows]
+    notes = [rf"\par\footnotesize {escape(note)}." for note in table.notes]
     return "\n".join([
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{escaped(table.title)}}}",
+        rf"\caption{{{escape(table.title)}}}",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
         rf"{head} \\",
@@ -110,7 +110,7 @@ def _latex(table: Table) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    return _bold(cell._replace(text=escaped(cell.text)), r"\textbf{{{}}}")
+    return _bold(cell._replace(text=escape(cell.text)), r"\textbf{{{}}}")
 
 
 LATEX = {
@@ -121,8 +121,8 @@ LATEX = {
 }  # fmt: skip
 
 
-def escaped(text: str) -> str:
-    """Plain text with a little Markdown as LaTeX."""
+def escape(text: str) -> str:
+    """LaTeX of a text with a little Markdown."""
     signed = re.sub(r"(?<![\w.])-(?=\d)", "−", text)
     return "".join(LATEX.get(character, character) for character in signed)
 

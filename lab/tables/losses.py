@@ -1,4 +1,4 @@
-"""Which comparisons are lost, said from the data."""
+"""The comparisons that our presets lose, found from the data."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lab.tables.number_cells import all_columns, counted, number, printed_optimum
+from lab.tables.number_cells import all_columns, count_text, number, printed_optimum
 from lab.tables.paper import COUNTERPARTS, Column
 from lab.tables.results import ORIGINAL, PUBLISHED, REFERENCE, Results, Version, optimum
-from lab.tables.statistics import Summary, paired, summary
+from lab.tables.statistics import Summary, paired_differences, summary
 
 CLEAR = 2.0
-"""Standard errors from which on a difference to a printed mean is called clear."""
+"""A difference to a printed mean is called clear from so many standard errors on."""
 LEVEL = 0.95
-"""A paired difference is called clear when this interval of Student's t leaves out 0: two runs prove little."""
+"""A paired difference is called clear when this confidence interval of Student's t does not contain 0."""
 
 
 class Verdict(NamedTuple):
-    """How much smaller, in a column, another's mean is than ours: above 0 where ours is worse."""
+    """The difference of our mean to another mean in one column: above 0 where ours is worse."""
 
     column: Column
     form: str
     other: str
     behind: Summary
     limit: float
-    """Standard errors from which on the difference is clear."""
+    """The difference is clear from so many standard errors on."""
 
     @property
     def sign(self) -> int:
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether there is a difference beyond the limit; never for a single run, which has no error."""
+        """Whether the difference is beyond the limit; False for a single run, which has no error."""
         error = self.behind.error
         return error is not None and self.sign != 0 and abs(self.behind.mean) > self.limit * error
 
@@ -43,11 +43,11 @@ class Verdict(NamedTuple):
         mean, error, runs = self.behind
         spread = "" if error is None else f" ± {number(error)}"
         clearly = ", clearly" if self.clear else ""
-        return f"{self.column.title}, {self.form}: {self.other} by {number(mean)}{spread} ({counted(runs)}){clearly}"
+        return f"{self.column.title}, {self.form}: {self.other} by {number(mean)}{spread} ({count_text(runs)}){clearly}"
 
 
 def against_rivals(results: Results, form: str, method: str) -> list[Verdict]:
-    """Our preset beside each rival in each column, on the runs they share.
+    """Our preset compared with each rival in each column, on the runs that both have.
 
     Only the versions shown count, and neither of our presets is a rival of the other.
     """
@@ -59,16 +59,16 @@ def against_rivals(results: Results, form: str, method: str) -> list[Verdict]:
     for column in all_columns(results, form):
         ours = results.ends(column.problem, form, mine)
         for rival in rivals:
-            lead = paired(ours, results.ends(column.problem, form, rival))
+            lead = paired_differences(ours, results.ends(column.problem, form, rival))
             if lead is not None:
                 found.append(Verdict(column, form, results.labels[rival], lead, _student(lead.runs)))
     return found
 
 
 def against_printed(results: Results, method: str) -> list[Verdict]:
-    """Our preset beside each number of the paper, in the original form.
+    """Our preset compared with each number of the paper, in the original form.
 
-    Where the best possible is known, it is subtracted from both: our runs need not be of the same cases as the
+    Where the best possible is known, it is subtracted from both, because our runs may be of other cases than the
     paper's 25. The error is that of the difference.
     """
     mine, found = results.newest(method), []
@@ -87,15 +87,15 @@ def against_printed(results: Results, method: str) -> list[Verdict]:
 
 
 def lost(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Where ours is worse."""
+    """The comparisons in which ours is worse."""
     return [each for each in verdicts if each.sign > 0]
 
 
 def score(verdicts: Sequence[Verdict]) -> str:
-    """How many are better, the same and worse."""
+    """The numbers of comparisons in which ours is better, the same and worse, as text."""
     counts = Counter(each.sign for each in verdicts)
     clear = Counter(each.sign for each in verdicts if each.clear)
-    return (f"better in {counts[-1]} of {counted(len(verdicts), 'comparison')} (clearly in {clear[-1]}), "
+    return (f"better in {counts[-1]} of {count_text(len(verdicts), 'comparison')} (clearly in {clear[-1]}), "
             f"the same in {counts[0]}, worse in {counts[1]} (clearly in {clear[1]})")  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _student(runs: int) -> float:
 
 
 def _distances(results: Results, column: Column, version: Version) -> tuple[Summary, float] | None:
-    """Of the best values from the best possible, and what to subtract from the paper's; from 0 where not known."""
+    """Each run's distance from the best possible (or from 0), and the number to subtract from the paper's mean."""
     records = results.of(column.problem, ORIGINAL, version).values()
     least, printed = [optimum(record) for record in records], printed_optimum(results, column)
     if not records:

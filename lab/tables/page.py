@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from carbo.errors import DataError
-from lab.tables import losses as verdicts
-from lab.tables import plots
+from lab.tables import losses, plots
 from lab.tables.formats import markdown
-from lab.tables.number_cells import counted
+from lab.tables.number_cells import count_text
 from lab.tables.paper import COLUMNS, Column
 from lab.tables.rankings import comparisons
 from lab.tables.results import FORMS, PUBLISHED, REFERENCE, Results, title
 from lab.tables.tables import everything
 
 FIGURES = "figures"
-"""Where the figures are, beside the page."""
+"""The folder of the figures, next to the page."""
 HEAD = """# Results
 
 Written by `python -m lab page` from the records in `results/runs/`; not to be edited by hand.
@@ -44,7 +43,7 @@ possible where that is known, because the runs done need not be of the same case
 
 
 def render(results: Results) -> str:
-    """The page's text."""
+    """The text of the page."""
     forms = [form for form in FORMS if results.problems(form)]
     parts = [_head(results), _lost(results, forms)]
     for form in forms:
@@ -56,7 +55,7 @@ def render(results: Results) -> str:
 
 
 def write(results: Results, path: Path, figures: bool = True) -> list[Path]:
-    """Write the page, and the figures into a folder beside it; returns the files. DataError when that fails."""
+    """Write the page, and the figures into the folder next to it; returns the files. DataError when that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(results), encoding="utf-8", newline="\n")
@@ -69,27 +68,27 @@ def _head(results: Results) -> str:
     records = results.records()
     methods = len({record.method for record in records})
     problems = len({record.problem for record in records})
-    return HEAD.format(count=counted(len(records)), methods=counted(methods, "method"),
-                       problems=counted(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
+    return HEAD.format(count=count_text(len(records)), methods=count_text(methods, "method"),
+                       problems=count_text(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
 
 
 def _lost(results: Results, forms: Sequence[str]) -> str:
-    """What our presets lose, and how much that is of all."""
+    """The comparisons that our presets lose, and their share of all comparisons."""
     lines = ["## What is lost", "", CLEARLY]
     for method in (REFERENCE, PUBLISHED):
-        rivals = [each for form in forms for each in verdicts.against_rivals(results, form, method)]
+        rivals = [each for form in forms for each in losses.against_rivals(results, form, method)]
         lines += _list(f"{title(method)} beside the rivals, on the runs that both have", rivals)
-        lines += _list(f"{title(method)} beside the paper's printed numbers", verdicts.against_printed(results, method))
+        lines += _list(f"{title(method)} beside the paper's printed numbers", losses.against_printed(results, method))
     if results.newest(PUBLISHED) is not None:
-        short = [f"- {each}" for each in verdicts.short_of_paper(results)]
+        short = [f"- {each}" for each in losses.short_of_paper(results)]
         lines += [f"**{title(PUBLISHED)}, clearly behind the paper's own COMBO**", "", *(short or ["- nowhere"]), ""]
     return "\n".join(lines)
 
 
-def _list(what: str, found: Sequence[verdicts.Verdict]) -> list[str]:
+def _list(what: str, found: Sequence[losses.Verdict]) -> list[str]:
     """The score, and each comparison that is lost."""
-    lost = [f"- {each}" for each in verdicts.lost(found)]
-    return [f"**{what}**: {verdicts.score(found)}.", *([""] if lost else []), *lost, ""] if found else []
+    lost = [f"- {each}" for each in losses.lost(found)]
+    return [f"**{what}**: {losses.score(found)}.", *([""] if lost else []), *lost, ""] if found else []
 
 
 def _figures(results: Results, form: str) -> list[str]:
@@ -103,8 +102,8 @@ def _origin(results: Results) -> str:
     records = results.records()
     lines = ["## Where the numbers come from", ""]
     machines = Counter(_machine(record.machine) for record in records)
-    lines += [f"- {counted(count)} on {machine}" for machine, count in _sorted(machines)]
-    lines += [f"- carbo at revision {revision}: {counted(count)}"
+    lines += [f"- {count_text(count)} on {machine}" for machine, count in _sorted(machines)]
+    lines += [f"- carbo at revision {revision}: {count_text(count)}"
               for revision, count in _sorted(Counter(record.revision for record in records))]  # fmt: skip
     packages: dict[str, set[str]] = {}
     for record in records:

@@ -1,8 +1,8 @@
 """The paper's printed numbers: mean ± standard error of the best value after the whole budget.
 
-They are those of the supplement, which has four decimals. The main text rounds the same numbers, but for two of SMAC's
-on contamination control: 21.61 ± 0.04 for lambda = 0 (the supplement: 21.4644 ± 0.0312) and 21.68 ± 0.04 for 1e-2
-(21.6512 ± 0.0403); and it gives BOCS-SDP an error of 0.03 for lambda = 0, where the supplement has 0.0246.
+The numbers are those of the supplement, which has four decimals. The main text rounds the same numbers, with three
+exceptions on contamination control. SMAC has 21.61 ± 0.04 for lambda = 0 (the supplement: 21.4644 ± 0.0312) and
+21.68 ± 0.04 for 1e-2 (21.6512 ± 0.0403). BOCS-SDP has an error of 0.03 for lambda = 0 (the supplement: 0.0246).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A problem as tables show it."""
+    """A problem as a column of tables."""
 
     problem: str
     title: str
     printed: Mapping[str, Printed] = field(default_factory=dict)
     """The paper's name of a method -> its number; {} where the paper has none."""
     variant: bool = False
-    """Another form of a problem (graph, data): shown only where it was run, and ranked nowhere."""
-    beside: str = ""
-    """A problem whose printed numbers stand in the same table, though they are of something else."""
+    """Whether this is a problem with another graph or other data: shown only where it was run, and never ranked."""
+    shown_with: str = ""
+    """A related problem, whose printed numbers are shown in the same table; "" for none."""
     note: str = ""
     short: str = ""
-    """The title where there is little room."""
+    """A short title."""
 
 
 class Block(NamedTuple):
-    """Columns of one table."""
+    """The columns of one table."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ COUNTERPARTS = {
     "RS": "random",
     "RE": "evolution",
 }
-"""The paper's name of a method -> the laboratory's name of what does the same."""
+"""The paper's name of a method -> the name of the same method in the laboratory."""
 
 
 def _column(problem: str, titles: tuple[str, str], numbers: str, runs: int = RUNS, note: str = "") -> Column:
@@ -179,7 +179,7 @@ _NAS = (
         RE         0.1895  0.0016
         COMBO      0.1846  0.0005
     """, runs=NAS_RUNS, note="4 runs in the paper; RE with 500 evaluations instead of 260: 0.1888 ± 0.0019"),
-    Column("nas-digits", "Architecture search, digits", variant=True, beside="nas-cifar10", short="NAS digits",
+    Column("nas-digits", "Architecture search, digits", variant=True, shown_with="nas-cifar10", short="NAS digits",
            note="scikit-learn's 8×8 digits, which take seconds to learn, through the same network; the paper's numbers "
                 "are of CIFAR-10, another data set, and not to be compared with ours"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Best value so far against evaluations and against time, a figure for each problem; and one of ranks."""
+"""Figures: for each problem the best value so far against evaluations and against time, and one figure of ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from carbo.errors import DataError, SettingsError
 from carbo.numerics.types import Floats
 from lab.runs.record import Record
-from lab.tables.number_cells import any_runs, counted, printed_optimum
+from lab.tables.number_cells import any_runs, count_text, printed_optimum
 from lab.tables.paper import COLUMNS, COMBO, DECIMALS, Column
 from lab.tables.rankings import MOMENTS, Comparison, comparisons, ranks_at
 from lab.tables.results import Results, Version, optimum
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 DPI, COLOURS = 90, 128
 INSTANT = 1e-4
-"""Seconds; whatever is faster is drawn here, so that fast methods do not stretch the axis of time."""
+"""Seconds; faster methods are drawn here, so that they do not stretch the axis of time."""
 CURVED = ("ising",)
 """Problems whose values span orders of magnitude down to 0; linear below 0.1, logarithmic above."""
 CURVED_TICKS = (0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -35,7 +35,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY, BROWN = (
 
 
 class Look(NamedTuple):
-    """How a method is drawn in every figure."""
+    """Colour and line of a method, the same in every figure."""
 
     colour: str
     line: str = "-"
@@ -61,7 +61,7 @@ LOOKS = {
 
 
 def look(method: str) -> Look:
-    """Of a method; of one not listed, always the same too."""
+    """The look of a method. A method that LOOKS does not list gets one from its name, always the same."""
     if method in LOOKS:
         return LOOKS[method]
     return Look(BROWN, ("-", "--", "-.", ":")[zlib.crc32(method.encode()) % 4])
@@ -80,7 +80,7 @@ def draw_all(results: Results, forms: Sequence[str], folder: str | Path, kind: s
 
 
 def progress(results: Results, name: str, form: str) -> Figure:
-    """Mean of the best value so far with its standard error: left over evaluations, right over suggesting time."""
+    """Mean and standard error of the best value so far: against evaluations (left) and against time (right)."""
     figure = _figure(10.5, 4.2)
     left, right = figure.subplots(1, 2, sharey=True)
     column = COLUMNS.get(name, Column(name, name))
@@ -103,25 +103,25 @@ def progress(results: Results, name: str, form: str) -> Figure:
     left.set(xlabel="evaluations", ylabel="best value so far: mean, standard error")
     right.set(xlabel=f"seconds spent on suggestions (mean; at least {INSTANT:g})")
     figure.suptitle(f"{column.title}, {form}", x=0.01, ha="left", fontweight="bold")
-    left.set_title(_elsewhere(column), fontsize=8, loc="left", color="0.35")
+    left.set_title(_related_numbers(column), fontsize=8, loc="left", color="0.35")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, title="best mean first",
                   alignment="left")  # fmt: skip
     return figure
 
 
-def _elsewhere(column: Column) -> str:
-    """The paper's numbers of something else, which would mean nothing as levels; empty where there are none."""
-    if not column.beside:
+def _related_numbers(column: Column) -> str:
+    """A note with the paper's numbers of a related problem, which are no levels of this one; empty without such."""
+    if not column.shown_with:
         return ""
-    other = COLUMNS[column.beside]
+    other = COLUMNS[column.shown_with]
     numbers = sorted(other.printed.items(), key=lambda item: item[1].mean)
     listed = ", ".join(f"{name} {printed.mean:.{DECIMALS}f}" for name, printed in numbers)
     return f"printed in the paper for another data set ({other.title}): {listed}"
 
 
 def rank_figure(results: Results, form: str) -> Figure | None:
-    """Mean rank after numbers of evaluations, a panel for each comparison; None where there is none."""
+    """Mean ranks after some numbers of evaluations, a panel for each comparison; None where there is no comparison."""
     found = comparisons(results, form)
     if not found:
         return None
@@ -134,10 +134,10 @@ def rank_figure(results: Results, form: str) -> Figure | None:
 
 
 def _rank_panel(ax: Axes, results: Results, form: str, comparison: Comparison) -> None:
-    """Lines that end at their labels."""
+    """Draw the ranks of one comparison; each line ends at its label."""
     moments = (*MOMENTS, None)
     ranks = np.array([ranks_at(results, form, comparison, moment) for moment in moments])
-    ends = _apart(ranks[-1], 0.035 * len(comparison.versions))
+    ends = _spaced(ranks[-1], 0.035 * len(comparison.versions))
     for version, line, end in zip(comparison.versions, ranks.T, ends, strict=True):
         style, label = look(version.method), results.labels[version]
         ax.plot(range(len(moments)), line, color=style.colour, ls=style.line, lw=style.width, marker="o", ms=3,
@@ -145,7 +145,7 @@ def _rank_panel(ax: Axes, results: Results, form: str, comparison: Comparison) -
         ax.annotate(label, (len(moments) - 1, line[-1]), (len(moments) - 0.85, end), fontsize=7,
                     color=style.colour, va="center", annotation_clip=False)  # fmt: skip
     counts = [len(cases) for cases in comparison.cases]
-    runs = counted(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
+    runs = count_text(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
     ax.set_title(f"{comparison.what} ({len(comparison.problems)}), {runs} each", fontsize=9, loc="left")
     ax.set_xticks(range(len(moments)), [*map(str, MOMENTS), "end"])
     ax.set_xlim(-0.1, len(moments) + 1.4)
@@ -155,13 +155,13 @@ def _rank_panel(ax: Axes, results: Results, form: str, comparison: Comparison) -
 
 
 class Line(NamedTuple):
-    """What is drawn of a version."""
+    """The line of a version."""
 
     label: str
     look: Look
     faint: bool
     mean: Floats
-    """(n,)"""
+    """(n,) the mean of the best value so far."""
     error: Floats
     """(n,) standard errors; 0 for a single run."""
     time: Floats
@@ -174,7 +174,7 @@ def _line(results: Results, name: str, form: str, version: Version) -> Line:
     n = len(records)
     error = best.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(best.shape[1])
     faint = version != results.newest(version.method)
-    label = f"{results.labels[version]} ({counted(n)})"
+    label = f"{results.labels[version]} ({count_text(n)})"
     return Line(label, look(version.method), faint, best.mean(axis=0), error, _time(records))
 
 
@@ -191,8 +191,8 @@ def _draw(ax: Axes, x: Any, line: Line, mean: Floats, error: Floats) -> None:
 
 
 def _levels(axes: Sequence[Axes], results: Results, column: Column, form: str) -> None:
-    """The paper's COMBO dashed, the best possible dotted."""
-    least, combo = _least(results, column, form), _combo(results, column, form)
+    """Draw the paper's COMBO (dashed) and the best possible value (dotted)."""
+    least, combo = _optimum_level(results, column, form), _combo_level(results, column, form)
     for ax in axes:
         if combo is not None:
             ax.axhline(combo.value, color="0.35", ls=(0, (6, 3)), lw=1, label=combo.label)
@@ -208,41 +208,45 @@ class Level(NamedTuple):
     label: str
 
 
-def _combo(results: Results, column: Column, form: str) -> Level | None:
-    """Where the paper's COMBO ended; as far from the best possible where that of our runs is another."""
+def _combo_level(results: Results, column: Column, form: str) -> Level | None:
+    """The paper's COMBO mean, shifted with the optimum where our runs have another one than the paper's."""
     if COMBO not in column.printed:
         return None
-    mean, ours, theirs = column.printed[COMBO].mean, _least(results, column, form), printed_optimum(results, column)
+    mean, ours, theirs = (
+        column.printed[COMBO].mean,
+        _optimum_level(results, column, form),
+        printed_optimum(results, column),
+    )
     shift = 0.0 if ours is None or theirs is None else ours - theirs
     how = "at the end" if abs(shift) < 1e-4 else "as far from the best"
     return Level(mean + shift, f"{COMBO} in the paper, {how}")
 
 
-def _least(results: Results, column: Column, form: str) -> float | None:
-    """Mean of the best possible of the runs shown."""
+def _optimum_level(results: Results, column: Column, form: str) -> float | None:
+    """The mean of the best possible values of the runs shown."""
     optima = [optimum(record) for record in any_runs(results, column, form).values()]
     known = [value for value in optima if value is not None]
     return sum(known) / len(known) if known and len(known) == len(optima) else None
 
 
 def _level_values(results: Results, column: Column, form: str) -> list[float]:
-    least, combo = _least(results, column, form), _combo(results, column, form)
+    least, combo = _optimum_level(results, column, form), _combo_level(results, column, form)
     return [value for value in (least, combo and combo.value) if value is not None]
 
 
 def _limits(lines: Sequence[Line], levels: Sequence[float]) -> tuple[float, float]:
-    """From the lowest level to where the methods stand a little after their initial points."""
+    """Limits of the axis of values: the lowest level, and the values a little after the initial points."""
     bottom = [float(line.mean[-1] - line.error[-1]) for line in lines]
     top = [float(line.mean[min(len(line.mean) - len(line.time) + 5, len(line.mean) - 1)]) for line in lines]
     low, high = min([*bottom, *levels]), max([*top, *levels])
     return low, high if high > low else low + 1.0
 
 
-def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Places of labels, moved down until they are at least so far apart."""
+def _spaced(places: Sequence[float], gap: float) -> list[float]:
+    """Positions of labels, increased until each is at least `gap` above the one before."""
     order, moved, last = np.argsort(places), list(places), -np.inf
     for i in order:
-        last = moved[i] = max(float(places[i]), last + least)
+        last = moved[i] = max(float(places[i]), last + gap)
     return [float(place) for place in moved]
 
 
@@ -264,14 +268,14 @@ def _save(figure: Figure, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=DPI)
         if path.suffix == ".png":
-            _shrink(path)
+            _save_with_palette(path)
     except OSError as error:
         raise DataError(f"figure {str(path)!r}: expected a file that can be written, got: {error}") from error
     return path
 
 
-def _shrink(path: Path) -> None:
-    """A palette instead of full colours: a third of the bytes, and the page has dozens of figures."""
+def _save_with_palette(path: Path) -> None:
+    """Save an image with a palette, which takes a third of the bytes of full colours."""
     from PIL import Image
 
     with Image.open(path) as picture:

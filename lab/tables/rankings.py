@@ -1,4 +1,4 @@
-"""Mean ranks of methods over problems, on the runs that all of them have."""
+"""Mean ranks of methods over problems, on the runs that all of these methods have."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.paper import COLUMNS
 from lab.tables.results import REFERENCE, Case, Results, Version
-from lab.tables.statistics import mean_ranks, shared
+from lab.tables.statistics import mean_ranks, shared_runs
 
 MOMENTS = (50, 100, 200)
 """Numbers of evaluations at which ranks are taken, besides the end."""
 AT_LEAST = (1, 5, 25)
-"""A comparison for each of these numbers of runs a method must have on every problem."""
+"""For each of these numbers there is a comparison of the methods with at least so many runs on every problem."""
 BINARY = ("contamination", "ising", "maxsat", "maxcut", "nas", "nk", "labs")
-"""How the names of binary problems begin; the constrained knapsack is not one of them, BOCS cannot take it."""
+"""First words of the names of binary problems. The knapsack is left out: BOCS cannot take its constraint."""
 
 
 class Comparison(NamedTuple):
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
     versions: tuple[Version, ...]
     cases: tuple[tuple[Case, ...], ...]
     absent: tuple[Version, ...]
-    """Versions with runs that could not be compared."""
+    """Versions that have runs, but not on every problem."""
 
 
 def rankings(results: Results, form: str) -> list[Table]:
@@ -35,20 +35,20 @@ def rankings(results: Results, form: str) -> list[Table]:
 
 
 def comparisons(results: Results, form: str) -> list[Comparison]:
-    """Of the paper's problems, then of those of other families; without the former, of the latter alone.
+    """The comparisons on the paper's problems, then those on the other families.
 
-    Problems are those that our default preset was run on (all, if it was not run), once each whatever their graphs;
-    not those that a single method was run on.
+    Problems are those that our default preset was run on (all problems, if it was not run), each with one of its
+    graphs. Problems that only one method was run on are left out.
     """
     paper, others = _problems(results, form)
-    found = _of(results, form, ("all problems", "binary problems"), paper or others)
+    found = _comparisons_on(results, form, ("all problems", "binary problems"), paper or others)
     if paper and others:
-        found += _of(results, form, ("other families", "binary ones of other families"), others)
+        found += _comparisons_on(results, form, ("other families", "binary ones of other families"), others)
     return found
 
 
-def _of(results: Results, form: str, names: tuple[str, str], problems: tuple[str, ...]) -> list[Comparison]:
-    """Of all of them; with fewer methods where these have more runs; of the binary ones where more take part."""
+def _comparisons_on(results: Results, form: str, names: tuple[str, str], problems: tuple[str, ...]) -> list[Comparison]:
+    """Comparisons on these problems: of all methods, of fewer with more runs, of more on the binary problems."""
     binary = tuple(name for name in problems if name.startswith(BINARY))
     found: list[Comparison] = []
     for least in AT_LEAST:
@@ -64,7 +64,7 @@ def _of(results: Results, form: str, names: tuple[str, str], problems: tuple[str
 
 
 def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | None) -> list[float]:
-    """Mean rank of each version after so many evaluations, or at the end of problems that have fewer."""
+    """Mean rank of each version after so many evaluations; for problems with fewer evaluations, at their end."""
     tables: list[dict[Case, list[float]]] = []
     for name, cases in zip(comparison.problems, comparison.cases, strict=True):
         last = min(moment or results.budgets[name], results.budgets[name]) - 1
@@ -74,7 +74,7 @@ def ranks_at(results: Results, form: str, comparison: Comparison, moment: int | 
 
 
 def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The paper's, and those of other families."""
+    """The paper's problems, and those of other families."""
     reference = results.newest(REFERENCE)
     everywhere = [name for name in results.problems(form) if len(results.versions_on(name, form)) > 1]
     present = [name for name in everywhere if reference and results.of(name, form, reference)] or everywhere
@@ -86,7 +86,7 @@ def _problems(results: Results, form: str) -> tuple[tuple[str, ...], tuple[str, 
 def _comparison(results: Results, form: str, what: str, problems: tuple[str, ...], least: int) -> Comparison:
     runs = {version: [results.of(name, form, version) for name in problems] for version in results.versions}
     enough = {version: each for version, each in runs.items() if min(map(len, each), default=0) >= least}
-    versions, cases = shared(enough)
+    versions, cases = shared_runs(enough)
     absent = tuple(version for version, each in runs.items() if any(each) and version not in versions)
     return Comparison(what, problems, tuple(versions), tuple(map(tuple, cases)), absent)
 

@@ -1,6 +1,6 @@
 """The records of a folder, sorted for comparison: by problem, form, and version of a method.
 
-Only runs of a problem's whole budget are compared; a shorter or longer run may have spent its evaluations otherwise.
+Only runs with a problem's whole budget are compared: with another budget a method may choose other points.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from lab.tables.paper import BLOCKS, COLUMNS, Block, Column
 ORIGINAL, RELOCATED = "original", "relocated"
 FORMS = (ORIGINAL, RELOCATED)
 REFERENCE, PUBLISHED = "default", "paper"
-"""Our two presets, by their names as methods."""
+"""The names of our two presets as methods."""
 
 
 class Case(NamedTuple):
-    """What two methods must share to be compared run by run."""
+    """One run of a problem. Methods are compared on runs that they share."""
 
     run: int
     relocated: int | None
@@ -41,7 +41,7 @@ class Version(NamedTuple):
 
     method: str
     settings: str
-    """As JSON."""
+    """JSON of the settings that are compared."""
 
 
 Runs = dict[Case, Record]
@@ -49,23 +49,23 @@ Runs = dict[Case, Record]
 
 @dataclass(frozen=True)
 class Results:
-    """Runs to be compared. `budgets` and `versions` are in the order of tables."""
+    """The runs that are compared. `budgets` and `versions` are in the order of tables."""
 
     runs: dict[tuple[str, str, Version], Runs]
     """(problem, form, version) -> runs of the whole budget."""
     budgets: dict[str, int]
-    """Of the problems that have runs."""
+    """Problem -> number of evaluations of a run."""
     versions: tuple[Version, ...]
     labels: dict[Version, str]
     left_out: dict[tuple[str, str, str], int]
     """(problem, form, method) -> number of runs with another budget."""
-    older: dict[str, int]
+    hidden: dict[str, int]
     """Method -> number of runs of versions that are not shown."""
-    before: dict[tuple[str, str, str], str]
-    """(problem, form, method) -> revision, where the newest settings have no runs and older ones stand in."""
+    stand_ins: dict[tuple[str, str, str], str]
+    """(problem, form, method) -> revision of older runs, which are shown because the newest settings have none."""
 
     def of(self, name: str, form: str, version: Version) -> Runs:
-        """Runs of the whole budget, {} where there is none."""
+        """The runs of a version on a problem; {} where it has none."""
         return self.runs.get((name, form, version), {})
 
     def ends(self, name: str, form: str, version: Version) -> dict[Case, float]:
@@ -73,15 +73,15 @@ class Results:
         return {case: float(record.best[-1]) for case, record in self.of(name, form, version).items()}
 
     def versions_on(self, name: str, form: str) -> list[Version]:
-        """Versions that have runs on a problem."""
+        """The versions that have runs on a problem."""
         return [version for version in self.versions if self.of(name, form, version)]
 
     def problems(self, form: str) -> list[str]:
-        """Problems that have runs in that form."""
+        """The problems that have runs in that form."""
         return [name for name in self.budgets if self.versions_on(name, form)]
 
     def blocks(self, form: str) -> list[Block]:
-        """Tables' columns that have runs in that form; the paper's blocks first, what it does not have after them."""
+        """The columns of tables that have runs in that form: the paper's blocks, then a block of further problems."""
         present = self.problems(form)
         further = tuple(Column(name, name, short=name) for name in present if name not in COLUMNS)
         blocks = [*BLOCKS, Block("further", "Further problems", further)]
@@ -93,27 +93,27 @@ class Results:
         return next((version for version in self.versions if version.method == method), None)
 
     def records(self) -> list[Record]:
-        """All that is compared."""
+        """All records that are compared."""
         return [record for runs in self.runs.values() for record in runs.values()]
 
 
 class Selection(NamedTuple):
-    """What to compare; () means all."""
+    """Which records to compare; () means all."""
 
     problems: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     all_versions: bool = False
     budget: int | None = None
-    """None: each problem's own."""
+    """Number of evaluations; None: each problem's own."""
 
 
 def load(folder: str | Path, selection: Selection | None = None) -> Results:
-    """The results of a folder. DataError when there are none, or none of what is selected."""
+    """The results of a folder. DataError when there are none, or none that are selected."""
     return arrange(read(folder), selection)
 
 
 def arrange(records: Iterable[Record], selection: Selection | None = None) -> Results:
-    """Records sorted for comparison. DataError when none is left."""
+    """Records sorted for comparison. DataError when none is selected."""
     chosen = selection or Selection()
     records = _only(list(records), "problem", chosen.problems, lambda record: record.problem)
     records = _only(records, "method", chosen.methods, lambda record: record.method)
@@ -128,9 +128,9 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
     shown = latest if chosen.all_versions else _newest_of_each(latest)
     runs: dict[tuple[str, str, Version], Runs] = {}
     for record in sorted(whole, key=lambda record: record.run):
-        here = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
-        here.setdefault(Case(record.run, record.relocated), record)
-    before = {} if chosen.all_versions else _stand_in(runs, latest, shown)
+        same_version = runs.setdefault((record.problem, form_of(record), version_of(record)), {})
+        same_version.setdefault(Case(record.run, record.relocated), record)
+    stand_ins = {} if chosen.all_versions else _stand_in(runs, latest, shown)
     kept = {key: found for key, found in runs.items() if key[2] in shown}
     filled = {id(record) for found in kept.values() for record in found.values()}
     return Results(
@@ -140,30 +140,30 @@ def arrange(records: Iterable[Record], selection: Selection | None = None) -> Re
         _labels(shown, latest),
         dict(other),
         dict(Counter(r.method for r in whole if version_of(r) not in shown and id(r) not in filled)),
-        before,
+        stand_ins,
     )
 
 
 def _stand_in(
     runs: dict[tuple[str, str, Version], Runs], latest: dict[Version, Record], shown: dict[Version, Record]
 ) -> dict[tuple[str, str, str], str]:
-    """Puts runs of a method's older settings where its newest have none; says where, and of which revision."""
+    """Add runs with older settings where the newest have none; returns (problem, form, method) -> their revision."""
     newest = {version.method: version for version in shown}
-    before: dict[tuple[str, str, str], str] = {}
-    for version in latest:  # of a method the newer first
+    added: dict[tuple[str, str, str], str] = {}
+    for version in latest:  # newer versions of a method come first
         for name, form, _ in [key for key in runs if key[2] == version]:
             place = (name, form, newest[version.method])
             if place not in runs:
                 found = runs[place] = runs[name, form, version]
-                before[name, form, version.method] = max(found.values(), key=lambda r: r.finished).revision
-    return before
+                added[name, form, version.method] = max(found.values(), key=lambda r: r.finished).revision
+    return added
 
 
 def version_of(record: Record) -> Version:
     """The version that a record belongs to.
 
-    Where a method may evaluate points again on noisy problems alone, its records of these say so, and belong to the
-    version whose others do not; one that might not, to a version of its own.
+    Some methods may evaluate a point again on noisy problems alone. Their records of noisy problems have "replicate":
+    true and belong to the same version as the records of other problems, which have false.
     """
     settings = comparable(record.settings)
     if "replicate" in settings and replicates(record.method) and _noisy(record.problem):
@@ -175,7 +175,7 @@ def version_of(record: Record) -> Version:
 def _noisy(name: str) -> bool:
     try:
         return problem(name, 1).noisy
-    except CarboError:  # not one of this laboratory's, or it needs a file
+    except CarboError:  # a problem that the laboratory does not have, or that needs a file
         return False
 
 
@@ -185,7 +185,7 @@ def form_of(record: Record) -> str:
 
 
 def title(method: str) -> str:
-    """As tables print a method; its name where it is not one of this laboratory's."""
+    """The title of a method in tables; its name where the laboratory does not have the method."""
     if method in METHODS:
         return METHODS[method].title
     preset, colon, changes = method.partition(":")
@@ -195,14 +195,14 @@ def title(method: str) -> str:
 
 
 def budget(name: str, records: Sequence[Record] = ()) -> int:
-    """Evaluations of a whole run; of a problem that only the records know, those of the longest."""
+    """Number of evaluations of a whole run; for a problem that only the records name, that of its longest run."""
     if name in PROBLEMS:
         return _known_budget(name)
     return max(len(record.values) for record in records if record.problem == name)
 
 
 def optimum(record: Record) -> float | None:
-    """The least value of the record's instance, or the best known; None where it is not known."""
+    """The least value of the record's instance, or the best one known; None where neither is known."""
     if "formula" in record.instance:
         known = MAXSAT_OPTIMA.get(record.instance["formula"], {})
         return known.get(record.instance.get("weights", ""), (None, ""))[0]
@@ -211,7 +211,7 @@ def optimum(record: Record) -> float | None:
 
 @cache
 def run_optimum(name: str, run: int) -> float | None:
-    """The least value in a run of the paper; None where it is not known, or only with a downloaded file."""
+    """The least value in a run of the paper; None where it is not known, or where that needs a downloaded file."""
     try:
         return problem(name, run).optimum
     except CarboError:
@@ -219,7 +219,7 @@ def run_optimum(name: str, run: int) -> float | None:
 
 
 def paper_optima(name: str) -> list[float] | None:
-    """The least value in each of the paper's runs; None unless all are known."""
+    """The least value in each of the paper's runs; None where one of them is not known."""
     optima = [run_optimum(name, run) for run in range(1, RUNS + 1)]
     known = [value for value in optima if value is not None]
     return known if len(known) == RUNS else None
@@ -229,7 +229,7 @@ def paper_optima(name: str) -> list[float] | None:
 def _known_budget(name: str) -> int:
     try:
         return problem(name, 1).budget
-    except DataError:  # needs a file, as MaxSAT problems and one architecture search do
+    except DataError:  # MaxSAT problems and the search on CIFAR-10 need a file
         return NAS_BUDGET if name.startswith("nas") else MAXSAT_BUDGET
 
 
@@ -270,7 +270,7 @@ def _newest_of_each(latest: dict[Version, Record]) -> dict[Version, Record]:
 
 
 def _labels(shown: dict[Version, Record], latest: dict[Version, Record]) -> dict[Version, str]:
-    """Titles; versions of one method apart by their revision, and by a number where that is the same too."""
+    """A label for each version: its title; for older versions with their revision, and a number where two share it."""
     newest = set(_newest_of_each(latest))
     labels: dict[Version, str] = {}
     for version, record in shown.items():

@@ -1,6 +1,6 @@
-"""What tables say of runs: means and their errors, medians with runs that never got there, ranks, paired differences.
+"""Statistics of runs: means and their errors, medians with runs that never reach a target, ranks, paired differences.
 
-Sums are exact before they are rounded (`math.fsum`), so that a table has the same digits on every machine.
+Sums are rounded once, at their end (`math.fsum`), so that a table has the same digits on every machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HALF_A_DIGIT = 0.5e-4
 
 
 class Summary(NamedTuple):
-    """Of some runs."""
+    """Mean, standard error and number of some runs."""
 
     mean: float
     error: float | None
@@ -40,43 +40,43 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(mean, math.sqrt(variance / n), n)
 
 
-def paired(theirs: Mapping[K, float], ours: Mapping[K, float]) -> Summary | None:
-    """Theirs minus ours on the runs that both have: above 0 where ours are smaller. None where they share no run."""
-    shared = sorted(set(theirs) & set(ours), key=repr)
-    return summary([theirs[key] - ours[key] for key in shared]) if shared else None
+def paired_differences(theirs: Mapping[K, float], ours: Mapping[K, float]) -> Summary | None:
+    """Their values minus ours on the runs that both have: above 0 where ours are smaller. None without any."""
+    shared_runs = sorted(set(theirs) & set(ours), key=repr)
+    return summary([theirs[key] - ours[key] for key in shared_runs]) if shared_runs else None
 
 
 def steps_to_reach(best: Floats, target: float) -> int | None:
-    """How many evaluations until the best value (n,) is the target as far as it is printed; None if never."""
-    there = np.flatnonzero(best <= target + HALF_A_DIGIT)
-    return int(there[0]) + 1 if len(there) else None
+    """Number of evaluations until the best value (n,) is the target to the printed digits; None if it never is."""
+    reached = np.flatnonzero(best <= target + HALF_A_DIGIT)
+    return int(reached[0]) + 1 if len(reached) else None
 
 
 def median_steps(steps: Sequence[int | None]) -> float | None:
-    """Median where None is more than any number; None where the median itself is."""
+    """The median, where None counts as more than any number; None where the median is None."""
     middle = statistics.median([math.inf if step is None else step for step in steps])
     return None if math.isinf(middle) else middle
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """1 for the smallest; equals share the mean of their places. Equal: the same to four decimals.
+    """Ranks from 1 for the smallest. Values that are equal to four decimals share the mean of their ranks.
 
-    Two points of the same value may differ in the last digits of a float, which is no difference of methods.
+    Values at points of equal quality may differ in the last digits of a float, which is no difference of methods.
     """
     rounded = [round(value, 4) for value in values]
     return [1 + sum(a < b for a in rounded) + (rounded.count(b) - 1) / 2 for b in rounded]
 
 
 def mean_ranks(values: Sequence[Mapping[K, Sequence[float]]]) -> list[float]:
-    """(methods,) mean rank over problems, each counting the same. A problem: run -> the value of each method."""
+    """(methods,) mean rank over problems of equal weight. A problem is a map: run -> the value of each method."""
     problems = [_mean([ranks(row) for row in runs.values()]) for runs in values]
     return _mean(problems)
 
 
-def shared(runs: Mapping[M, Sequence[Collection[K]]]) -> tuple[list[M], list[list[K]]]:
-    """Methods that have a run in common on every problem, and these runs. `runs`: method -> for each problem its runs.
+def shared_runs(runs: Mapping[M, Sequence[Collection[K]]]) -> tuple[list[M], list[list[K]]]:
+    """Methods that share a run on every problem, and these runs. `runs`: method -> for each problem its runs.
 
-    Methods with more runs go first; one that would leave a problem without a common run is left out.
+    Methods with more runs are taken first. A method that would leave a problem without a common run is left out.
     """
     order = sorted(runs, key=lambda method: -min(map(len, runs[method]), default=0))
     chosen: list[M] = []

@@ -1,6 +1,7 @@
-"""The paper's tables with our rows beside its printed ones, and what else tells methods apart.
+"""The paper's tables with our rows next to its printed ones, and further comparisons of methods.
 
-Rows are versions of methods, columns problems. A number in brackets is that of runs; `runs` says which they are.
+Rows are versions of methods, columns are problems. A number in brackets is the number of runs; the table `runs` says
+which ones.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from lab.tables.number_cells import any_runs, column_notes, grid, mean_cell, num
 from lab.tables.paper import COLUMNS, COMBO, COUNTERPARTS, Column, Printed
 from lab.tables.rankings import rankings
 from lab.tables.results import ORIGINAL, REFERENCE, Case, Results, Version, optimum
-from lab.tables.statistics import Summary, paired, summary
+from lab.tables.statistics import Summary, paired_differences, summary
 
 BOLD = "**bold**: the best mean among the methods with the most runs, if they have the same ones"
 
 
 class Measure(NamedTuple):
-    """A number of a run, and the same of the paper's mean."""
+    """A function from a run to a number, and one from the paper's mean to the number that compares with it."""
 
     name: str
     title: str
@@ -33,14 +34,14 @@ class Measure(NamedTuple):
 
 
 def everything(results: Results, forms: Sequence[str], at: Sequence[int] = ()) -> list[Table]:
-    """All tables of the forms; those of values at the end, or after each of the numbers `at` of evaluations."""
+    """All tables of the forms. Values are those at the end of a run, or after each number of evaluations in `at`."""
     tables: list[Table] = []
     for form in forms:
         if not results.problems(form):
             continue
         for measure in [after(n) for n in at] or [at_the_end()]:
-            tables += measured(results, form, measure)
-        tables += measured(results, form, distance(results))
+            tables += measure_tables(results, form, measure)
+        tables += measure_tables(results, form, distance(results))
         tables += [*differences(results, form), areas(results, form)]
         tables += rankings(results, form)
         tables += [steps(results, form), steps_of_mean(results, form), seconds(results, form), runs(results, form)]
@@ -53,7 +54,7 @@ def at_the_end() -> Measure:
 
 
 def after(n: int) -> Measure:
-    """The best value of the first n evaluations; nothing where the whole run has fewer."""
+    """The best value of the first n evaluations; None where the run has fewer."""
 
     def value(record: Record) -> float | None:
         return float(record.best[n - 1]) if n <= len(record.values) else None
@@ -62,7 +63,7 @@ def after(n: int) -> Measure:
 
 
 def distance(results: Results) -> Measure:
-    """The best value less the least there is, so that runs on different cases compare."""
+    """The best value minus the least possible one, so that runs on different cases can be compared."""
 
     def ours(record: Record) -> float | None:
         least = optimum(record)
@@ -76,26 +77,28 @@ def distance(results: Results) -> Measure:
     return Measure("distance", "distance from the best possible", ours, theirs, (note,))
 
 
-def measured(results: Results, form: str, measure: Measure) -> list[Table]:
-    """Mean ± standard error of a measure, a table for each block; the paper's rows follow their counterparts."""
+def measure_tables(results: Results, form: str, measure: Measure) -> list[Table]:
+    """Mean ± standard error of a measure, a table for each block; rows of the paper follow the same methods."""
     tables = []
     for block in results.blocks(form):
         values = {column.problem: _values(results, form, column, measure) for column in block.columns}
         columns = tuple(column for column in block.columns if any(values[column.problem].values()))
         if columns:
-            beside = _beside(columns) if measure.printed and measure.name == "value" else ()
-            found = [values[column.problem] for column in columns] + [{v: {} for v in results.versions} for _ in beside]
-            tables.append(_measured(View(results, form, (*columns, *beside), measure, found), block.title))
+            related = _related_columns(columns) if measure.printed and measure.name == "value" else ()
+            found = [values[column.problem] for column in columns] + [
+                {v: {} for v in results.versions} for _ in related
+            ]
+            tables.append(_measure_table(View(results, form, (*columns, *related), measure, found), block.title))
     return tables
 
 
-def _beside(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Columns of the paper's alone, that others want to stand in their table."""
-    return tuple(COLUMNS[c.beside] for c in columns if c.beside and COLUMNS[c.beside] not in columns)
+def _related_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Columns with numbers of the paper alone, which these columns are shown with."""
+    return tuple(COLUMNS[c.shown_with] for c in columns if c.shown_with and COLUMNS[c.shown_with] not in columns)
 
 
 class View(NamedTuple):
-    """What a table of a measure shows."""
+    """The content of a table of a measure."""
 
     results: Results
     form: str
@@ -105,15 +108,15 @@ class View(NamedTuple):
     """For each column: version -> run -> measure."""
 
 
-def _measured(view: View, block: str) -> Table:
+def _measure_table(view: View, block: str) -> Table:
     best = [_best(values) for values in view.values]
     rows: list[Row] = []
     for version in view.results.versions:
         cells = [_cell(values[version], version in winners) for values, winners in zip(view.values, best, strict=True)]
         rows += [Row(view.results.labels[version], tuple(cells))] if any(cell.text for cell in cells) else []
-        rows += _printed(view, _counterparts(view.results, version))
+        rows += _printed_rows(view, _counterparts(view.results, version))
     present = {version.method for version in view.results.versions}
-    rows += _printed(view, [name for name, method in COUNTERPARTS.items() if method not in present])
+    rows += _printed_rows(view, [name for name, method in COUNTERPARTS.items() if method not in present])
     if view.measure.name.startswith("value"):
         rows += _best_possible(view)
     notes = (BOLD * any(best), *view.measure.notes, *column_notes(view.results, view.form, view.columns))
@@ -123,14 +126,14 @@ def _measured(view: View, block: str) -> Table:
 
 
 def differences(results: Results, form: str) -> list[Table]:
-    """Each method less our default preset, run by run on those that both have."""
+    """Each method minus our default preset, on the runs that both have."""
     reference = results.newest(REFERENCE)
     if reference is None:
         return []
 
     def cell(column: Column, version: Version) -> Cell:
         ends = [results.ends(column.problem, form, each) for each in (version, reference)]
-        found = None if version == reference else paired(*ends)
+        found = None if version == reference else paired_differences(*ends)
         return mean_cell(found, signed=True)
 
     return [
@@ -143,7 +146,7 @@ def differences(results: Results, form: str) -> list[Table]:
 
 
 def _values(results: Results, form: str, column: Column, measure: Measure) -> dict[Version, dict[Case, float]]:
-    """Version -> run -> measure, where it is known."""
+    """Version -> run -> measure, for runs whose measure is known."""
     return {
         version: {
             case: value
@@ -159,7 +162,7 @@ def _cell(values: dict[Case, float], bold: bool) -> Cell:
 
 
 def _best(values: dict[Version, dict[Case, float]]) -> set[Version]:
-    """Smallest mean, as printed, among those that share the largest set of runs; empty where all are the smallest."""
+    """The versions of smallest printed mean, among those with the largest set of runs; {} if all have it."""
     largest = max(map(set, values.values()), key=len)
     if not largest:
         return set()
@@ -174,13 +177,13 @@ def _best(values: dict[Version, dict[Case, float]]) -> set[Version]:
 
 
 def _counterparts(results: Results, version: Version) -> list[str]:
-    """The paper's names of a method, at its last version; [] at the others."""
+    """The paper's names of a method, for its last version; [] for its other versions."""
     last = [each for each in results.versions if each.method == version.method][-1]
     return [name for name, method in COUNTERPARTS.items() if method == version.method and version == last]
 
 
-def _printed(view: View, names: Sequence[str]) -> list[Row]:
-    """The paper ran the original form; beside relocated runs only its COMBO stands, to compare with."""
+def _printed_rows(view: View, names: Sequence[str]) -> list[Row]:
+    """The paper's rows of these names. Among relocated runs, which the paper does not have, only COMBO is shown."""
     rows = []
     for name in names:
         if view.form == ORIGINAL or name == COMBO:

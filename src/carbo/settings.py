@@ -136,22 +136,22 @@ class Settings:
 
     @classmethod
     def from_saved(cls, values: Mapping[str, Any]) -> Settings:
-        """Settings that this or an earlier version of carbo wrote with to_dict; SINCE and GONE say what has changed.
+        """Settings that this or an earlier version of carbo wrote with to_dict, read with the tables SINCE and GONE.
 
-        Raises SettingsError for a setting that is missing or unknown, and for one that is gone and had another value
-        than the only one left.
+        Raises SettingsError for a setting that is missing or unknown, and for a deleted setting that had another value
+        than the one that is left.
         """
         named = {**SINCE, **dotted(values)}
         for name in GONE.keys() & named.keys():
             if not implied(name, named):
                 raise SettingsError(
-                    f"setting {name!r}: expected {_left(name, named)!r}, the only value left since the "
-                    f"setting is gone, got {named[name]!r}; go on with the version that saved it"
+                    f"setting {name!r}: it is gone; expected {_left(name, named)!r}, the only value left, got "
+                    f"{named[name]!r}; go on with the version of carbo that saved it"
                 )
         named = {name: value for name, value in named.items() if name not in GONE}
         missing = sorted(dotted(DEFAULT.to_dict()).keys() - named.keys())
         if missing:
-            raise SettingsError(f"saved settings: expected all settings, got none of the name {missing[0]!r}")
+            raise SettingsError(f"saved settings: expected {missing[0]!r} among them, got none of that name")
         return DEFAULT.changed(_nested(named))
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
@@ -180,8 +180,8 @@ SINCE: dict[str, Any] = {
     "doubt": 0.0,
     "priors.supports": SUPPORTS,
 }
-"""The value that each later setting had before it existed: of saved settings that do not name it. Oldest first; priors
-by dotted names, as "priors.beta_sd". Whoever adds a setting adds it here."""
+"""Settings that were added later, with the value that stands for "not there yet": saved settings that do not name the
+setting have this value. Priors have dotted names, such as "priors.beta_sd". Add every new setting here."""
 
 GONE: dict[str, Any] = {
     "product_term": False,
@@ -201,7 +201,7 @@ GONE: dict[str, Any] = {
     "priors.relevance_support": SUPPORTS.relevance,
 }
 """Settings that no longer exist, with the only value left, or a function of the other saved settings that gives it;
-priors by dotted names. Whoever deletes a setting adds it here."""
+priors have dotted names. Move every deleted setting here; no name is in both tables."""
 
 
 def implied(name: str, named: Mapping[str, Any]) -> bool:

@@ -292,7 +292,7 @@ def test_rounding_the_relaxation_finds_the_minimum_nine_times_in_ten(heavy: bool
 
 def test_rounding_an_unsolved_relaxation_does_not() -> None:
     def unsolved(rng: np.random.Generator, f: Polynomial) -> Ints:
-        rows = search.rounded(rng, np.eye(len(f.linear) + 1))
+        rows = search.round_relaxation(rng, np.eye(len(f.linear) + 1))
         best: Ints = rows[np.argmin(f.values(rows.astype(np.float64)))]
         return best
 

@@ -303,7 +303,7 @@ def test_profit_and_weight_are_those_of_plain_python() -> None:
         assert p.evaluate(params) == -profit  # in whatever order the items are named
 
 
-def test_what_is_too_heavy_is_not_evaluated() -> None:
+def test_a_row_that_is_too_heavy_is_not_evaluated() -> None:
     p = knapsack(0)
     with pytest.raises(SpaceError, match="knapsack: expected params that the constraint permits"):
         p.evaluate(dict.fromkeys(p.space.names, True))
@@ -413,7 +413,7 @@ def test_a_method_that_breaks_the_constraint_leaves_no_record(monkeypatch: pytes
         (lambda: mixed(0, run=26), "run: expected a whole number from 1 to 25"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_way_out(call: Any, message: str) -> None:
+def test_impossible_arguments_are_refused_with_a_way_out(call: Any, message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         call()
     assert message in str(caught.value)

@@ -79,7 +79,7 @@ def test_the_newest_record_of_a_point_counts(tmp_path: Path) -> None:
     assert [(r["at"], r["seconds"]["total"]) for r in read(path)] == [(50, 2.0), (100, 3.0)]
 
 
-def test_what_is_drawn_are_seconds_over_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figure_draws_seconds_over_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
 
     def save(figure: Any, path: Path) -> Path:

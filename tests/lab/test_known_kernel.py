@@ -1,4 +1,4 @@
-"""The default preset told that there are pairs alone: what it knows, what it estimates, and how it is asked for."""
+"""The default preset with a known kernel: its predictions, its estimates, and how it is asked for."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_mean_and_variance_are_the_likeliest() -> None:
 
 
 @pytest.mark.parametrize(("single", "known"), [(0.0, True), (1.0, False)])
-def test_a_sum_of_pairs_is_known_once_there_are_more_values_than_weights(single: float, known: bool) -> None:
+def test_a_sum_of_pairs_is_known_exactly_from_more_values_than_weights(single: float, known: bool) -> None:
     rows, values = evaluated(100, single)
     model, view = conditioned(rows[:60], values[:60])
     mean, _ = view.scale.back(*model.predict(rows[60:]))
@@ -86,7 +86,7 @@ def test_values_that_are_all_the_same_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize("name", ["default-told", "default-told:acquisition=ucb+patience=0"])
-def test_it_finds_the_largest_cut(name: str) -> None:
+def test_the_known_kernel_finds_the_largest_cut(name: str) -> None:
     problem = random_maxcut(seed=5, nodes=9, density=1.0)  # 36 weights: known after 40 evaluations, whatever the seed
     run, best = method(name).start(problem.space, 1, 60), np.inf
     for row in problem.design(1):
@@ -99,7 +99,7 @@ def test_it_finds_the_largest_cut(name: str) -> None:
     assert best == problem.optimum
 
 
-def test_it_is_asked_for_by_name_and_says_what_it_is() -> None:
+def test_the_known_kernel_is_asked_for_by_name_and_says_what_it_is() -> None:
     assert all("default-told" not in names for names in METHOD_GROUPS.values())
     plain, changed = method("default-told"), method("default-told:acquisition=ucb+patience=0")
     assert plain.settings["acquisition"] == "ei"

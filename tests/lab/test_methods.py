@@ -30,8 +30,8 @@ from carbo.space.graphs import Graph, cycle, path
 from lab.methods import METHODS, Method, Strategy, method, smac
 from lab.methods.annealing import COLD, HOT, mean_hops
 from lab.methods.evolution import POPULATION, SAMPLE
-from lab.methods.third_party import TRIES, ordered, permitted
-from lab.runs.grid import Wanted, compared, grid
+from lab.methods.third_party import TRIES, is_ordered, within_constraint
+from lab.runs.grid import Wanted, grid, settings_key
 from tests.checks import assert_plausible, assert_rejected
 
 LOCAL = ("annealing", "evolution", "genetic")
@@ -67,7 +67,7 @@ SMALLER = Space(
 )
 
 
-def ready(name: str) -> Method:
+def installed_method(name: str) -> Method:
     """The method; the test is skipped where a package of it is not installed."""
     for package in METHODS[name].packages:
         pytest.importorskip(package)
@@ -79,13 +79,13 @@ def distance(row: Ints) -> float:
     return float(np.sum(row[:RELEVANT] == np.arange(RELEVANT) % 2))
 
 
-def told(strategy: Strategy, space: Space, evaluate: Callable[[Ints], float], n: int, seed: int) -> None:
+def tell_random_rows(strategy: Strategy, space: Space, evaluate: Callable[[Ints], float], n: int, seed: int) -> None:
     """n random rows with their values."""
     for row in space.random_rows(np.random.default_rng([2, seed]), n):
         strategy.tell(row, evaluate(row))
 
 
-def asked(strategy: Strategy, evaluate: Callable[[Ints], float], n: int) -> Ints:
+def ask_for(strategy: Strategy, evaluate: Callable[[Ints], float], n: int) -> Ints:
     """n rows asked for, told in turn."""
     rows = []
     for _ in range(n):
@@ -105,9 +105,9 @@ def test_rows_lie_inside_a_mixed_space_and_a_seed_repeats_them(name: str) -> Non
         return float(np.sum(row / space.sizes))
 
     def rows(seed: int) -> Ints:
-        strategy = ready(name).start(space, seed, 20)
-        told(strategy, space, value, 12, seed=0)
-        return asked(strategy, value, 2 if name in SLOW else 8)
+        strategy = installed_method(name).start(space, seed, 20)
+        tell_random_rows(strategy, space, value, 12, seed=0)
+        return ask_for(strategy, value, 2 if name in SLOW else 8)
 
     once = rows(5)
     assert space.decode_many(once)  # SpaceError for a row outside
@@ -125,9 +125,9 @@ def chance(name: str, seed: int) -> float:
     runs, first, n = (3, 120, 8) if name == "smac" else (1, 80, 5) if name in SLOW else (1, 120, 100)
     latest: list[float] = []
     for run in range(runs * seed, runs * seed + runs):
-        strategy = ready(name).start(BINARY, run, first + n)
-        told(strategy, BINARY, distance, first, run)
-        latest += [distance(row) for row in asked(strategy, distance, n)[-50:]]
+        strategy = installed_method(name).start(BINARY, run, first + n)
+        tell_random_rows(strategy, BINARY, distance, first, run)
+        latest += [distance(row) for row in ask_for(strategy, distance, n)[-50:]]
     return float(stats.binom.cdf(sum(latest), len(latest) * RELEVANT, 0.5))
 
 
@@ -138,7 +138,7 @@ def chance(name: str, seed: int) -> float:
         for name in [*LOCAL, *PACKAGED, *OWN]
     ],
 )
-def test_it_beats_random_search(name: str) -> None:
+def test_a_method_beats_random_search(name: str) -> None:
     assert_rejected({name: chance(name, seed=1)})
 
 
@@ -149,18 +149,18 @@ def test_random_search_does_not_beat_itself() -> None:
 @pytest.mark.parametrize("name", [name for name in EACH[1:] if name != "smac"])  # slow: seen in its first batch above
 def test_initial_values_decide_the_first_suggestion(name: str) -> None:
     def first(sign: float) -> Ints:
-        strategy = ready(name).start(BINARY, 3, 80)
-        told(strategy, BINARY, lambda row: sign * distance(row), 40, seed=3)
+        strategy = installed_method(name).start(BINARY, 3, 80)
+        tell_random_rows(strategy, BINARY, lambda row: sign * distance(row), 40, seed=3)
         return strategy.ask()
 
     assert not np.array_equal(first(1.0), first(-1.0))
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_values_of_points_it_did_not_suggest_are_taken(name: str) -> None:
+def test_a_method_takes_values_of_points_that_it_did_not_suggest(name: str) -> None:
     space = FEWER if name in SLOW else BINARY
-    strategy = ready(name).start(space, 4, 40)
-    told(strategy, space, distance, 3, seed=4)
+    strategy = installed_method(name).start(space, 4, 40)
+    tell_random_rows(strategy, space, distance, 3, seed=4)
     for other in space.random_rows(np.random.default_rng(4), 2):
         strategy.ask()
         strategy.tell(other, distance(other))
@@ -171,36 +171,36 @@ def test_values_of_points_it_did_not_suggest_are_taken(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in EACH if name not in OWN])
 def test_a_space_smaller_than_the_budget_is_no_trouble(name: str) -> None:
     space = Space({"a": Binary(), "b": Binary()})
-    strategy = ready(name).start(space, 5, 20)
-    told(strategy, space, lambda row: float(row.sum()), 2, seed=5)
-    assert len(space.decode_many(asked(strategy, lambda row: float(row.sum()), 8))) == 8
+    strategy = installed_method(name).start(space, 5, 20)
+    tell_random_rows(strategy, space, lambda row: float(row.sum()), 2, seed=5)
+    assert len(space.decode_many(ask_for(strategy, lambda row: float(row.sum()), 8))) == 8
 
 
 @pytest.mark.parametrize("name", ["random", *LOCAL])
 def test_a_constraint_is_honoured(name: str) -> None:
     space = Space(BINARY.variables, constraint=lambda params: sum(params.values()) <= 4)
     strategy = method(name).start(space, 6, 60)
-    told(strategy, space, lambda row: -float(row.sum()), 20, seed=6)
-    assert space.feasible(asked(strategy, lambda row: -float(row.sum()), 100)).all()
+    tell_random_rows(strategy, space, lambda row: -float(row.sum()), 20, seed=6)
+    assert space.feasible(ask_for(strategy, lambda row: -float(row.sum()), 100)).all()
 
 
 @pytest.mark.parametrize("name", [*PACKAGED, "default"])
 def test_packages_that_know_no_constraint_are_kept_within_it(name: str) -> None:
     variables = (FEWER if name in SLOW else BINARY).variables
     space = Space(variables, constraint=lambda params: sum(params.values()) <= 0.4 * len(variables))
-    strategy = ready(name).start(space, 6, 60)
-    told(strategy, space, lambda row: -float(row.sum()), 20, seed=6)
-    assert space.feasible(asked(strategy, lambda row: -float(row.sum()), 2 if name in SLOW else 20)).all()
+    strategy = installed_method(name).start(space, 6, 60)
+    tell_random_rows(strategy, space, lambda row: -float(row.sum()), 20, seed=6)
+    assert space.feasible(ask_for(strategy, lambda row: -float(row.sum()), 2 if name in SLOW else 20)).all()
 
 
 class Stubborn:
     """Suggests the rows it was given, one after the other; remembers what it was told."""
 
     def __init__(self, rows: list[Ints]) -> None:
-        self.rows, self.told = list(rows), list[tuple[list[int], float]]()
+        self.rows, self.tell_random_rows = list(rows), list[tuple[list[int], float]]()
 
     def tell(self, row: Ints, value: float) -> None:
-        self.told.append((row.tolist(), value))
+        self.tell_random_rows.append((row.tolist(), value))
 
     def ask(self) -> Ints:
         return self.rows.pop(0)
@@ -216,17 +216,17 @@ def test_a_forbidden_row_is_told_as_the_worst_so_far_and_another_asked_for() -> 
         given.append(free)
         return inner
 
-    strategy = permitted(start)(space, 0, 10)
+    strategy = within_constraint(start)(space, 0, 10)
     assert given[0].constraint is None
     assert not strategy.ask()[0]  # nothing is the worst yet: a random row, and the method is left alone
     assert len(inner.rows) == TRIES + 4
     strategy.tell(good, 3.0)
     strategy.tell(np.array([0, 0]), 2.0)
     assert strategy.ask().tolist() == [0, 1]
-    assert inner.told == [([0, 1], 3.0), ([0, 0], 2.0), ([1, 0], 3.0), ([1, 0], 3.0)]
+    assert inner.tell_random_rows == [([0, 1], 3.0), ([0, 0], 2.0), ([1, 0], 3.0), ([1, 0], 3.0)]
     assert not strategy.ask()[0]  # after TRIES forbidden rows a random one
     assert len(inner.rows) == 1
-    assert permitted(start)(Space(space.variables), 0, 10) is inner  # no constraint: the method itself
+    assert within_constraint(start)(Space(space.variables), 0, 10) is inner  # no constraint: the method itself
 
 
 @pytest.mark.parametrize("name", PACKAGED)
@@ -235,7 +235,7 @@ def test_packages_are_silent_and_leave_nothing_behind(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    chosen = ready(name)
+    chosen = installed_method(name)
     __import__(chosen.packages[0])
 
     def snapshot() -> list[Any]:
@@ -244,8 +244,8 @@ def test_packages_are_silent_and_leave_nothing_behind(
 
     before = snapshot()
     strategy = chosen.start(FEWER, 7, 40)
-    told(strategy, FEWER, distance, 20, seed=7)
-    asked(strategy, distance, 2)
+    tell_random_rows(strategy, FEWER, distance, 20, seed=7)
+    ask_for(strategy, distance, 2)
     assert capfd.readouterr() == ("", "")
     assert before == snapshot()
     assert list(tmp_path.iterdir()) == []
@@ -310,7 +310,7 @@ def test_a_preset_is_recorded_in_full_and_differs_in_its_initial_points_alone(na
 
 def recorded(name: str) -> Settings:
     """The settings that a record of the method's first run will hold."""
-    return Settings.from_saved(json.loads(compared(method(name))))
+    return Settings.from_saved(json.loads(settings_key(method(name))))
 
 
 def unlimited(settings: Settings) -> Settings:
@@ -506,12 +506,12 @@ def test_the_best_are_never_lost() -> None:
 
 
 def test_values_on_a_path_are_ordered_whatever_its_weights() -> None:
-    assert ordered(path(5))
-    assert ordered(weighted_line(4))
+    assert is_ordered(path(5))
+    assert is_ordered(weighted_line(4))
     shuffled = weighted_line(4).weights
     assert shuffled is not None
-    assert not ordered(Graph("weighted", 4, shuffled[[0, 2, 1, 3]][:, [0, 2, 1, 3]]))
-    assert not any(ordered(graph) for graph in (path(2), cycle(6)))
+    assert not is_ordered(Graph("weighted", 4, shuffled[[0, 2, 1, 3]][:, [0, 2, 1, 3]]))
+    assert not any(is_ordered(graph) for graph in (path(2), cycle(6)))
 
 
 @pytest.mark.parametrize("name", ["tpe-hyperopt", "tpe"])
@@ -522,9 +522,9 @@ def test_levels_reach_a_package_in_their_order(name: str) -> None:
     def bowl(row: Ints) -> float:
         return float(np.sum((row - 20.0) ** 2))
 
-    strategy = ready(name).start(space, 15, 60)
-    told(strategy, space, bowl, 30, seed=15)
-    rows = asked(strategy, bowl, 100)[-50:]
+    strategy = installed_method(name).start(space, 15, 60)
+    tell_random_rows(strategy, space, bowl, 30, seed=15)
+    rows = ask_for(strategy, bowl, 100)[-50:]
     assert np.median(np.abs(rows - 20)) < 8  # 12.5 for uniform levels
 
 

@@ -60,7 +60,7 @@ def random_rows(n: int, seed: int = 0) -> Ints:
     return np.random.default_rng(seed).integers(0, 2, (n, BITS))
 
 
-def ways(row: Ints) -> list[tuple[int, ...]]:
+def paths_of(row: Ints) -> list[tuple[int, ...]]:
     """All ways from IN to OUT, found by walking."""
     edges = decoded(row).edges
     found: list[tuple[int, ...]] = []
@@ -94,13 +94,13 @@ def test_bits_have_the_names_of_what_they_switch() -> None:
 
 
 @pytest.mark.parametrize("row", [np.zeros(30, dtype=int), np.full(BITS, 2), np.zeros((1, BITS), dtype=int)])
-def test_what_is_no_row_is_refused(row: Ints) -> None:
+def test_a_row_that_is_not_31_bits_is_refused(row: Ints) -> None:
     with pytest.raises(DataError, match="cell: expected 31 bits of 0 and 1, got"):
         decoded(row)
 
 
 @pytest.mark.parametrize("text", ["", "0" * 30, "2" * BITS])
-def test_what_is_no_text_of_a_row_is_refused(text: str) -> None:
+def test_a_text_that_is_not_31_bits_is_refused(text: str) -> None:
     with pytest.raises(DataError, match="cell: expected 31 characters 0 and 1, got"):
         bits_of(text)
 
@@ -108,23 +108,23 @@ def test_what_is_no_text_of_a_row_is_refused(text: str) -> None:
 # ---------------------------------------------------------------- what is left
 
 
-def test_a_cell_is_valid_where_a_way_leads_from_in_to_out() -> None:
+def test_a_cell_is_valid_where_a_path_leads_from_in_to_out() -> None:
     rows = random_rows(400)
     verdicts = [is_valid(row) for row in rows]
-    assert verdicts == [bool(ways(row)) for row in rows] == [reduced(row) is not None for row in rows]
+    assert verdicts == [bool(paths_of(row)) for row in rows] == [reduced(row) is not None for row in rows]
     assert {True, False} == set(verdicts)
 
 
-def test_nodes_on_no_way_make_no_difference() -> None:
+def test_nodes_on_no_path_make_no_difference() -> None:
     """Their kinds and connections drawn anew, where that makes no new way."""
     rng = np.random.default_rng(1)
     changed = 0
-    for row in (row for row in random_rows(600, 2) if ways(row)):
-        useless = set(range(1, 6)) - {node for way in ways(row) for node in way}
+    for row in (row for row in random_rows(600, 2) if paths_of(row)):
+        useless = set(range(1, 6)) - {node for way in paths_of(row) for node in way}
         theirs = [node in useless for node in range(1, 6) for _ in range(2)]
         mask = np.array(theirs + [bool({i, j} & useless) for i, j in EDGES])
         other = np.where(mask, rng.integers(0, 2, BITS), row)
-        if set(ways(other)) == set(ways(row)):
+        if set(paths_of(other)) == set(paths_of(row)):
             assert reduced(other) == reduced(row)
             changed += int((other != row).any())
     assert changed > 50
@@ -158,7 +158,7 @@ def signature(row: Ints) -> tuple[float, ...]:
     """
     cell = decoded(row)
     slope = {POOL3: 0.31, CONV3: 0.53, CONV5: 0.79}
-    on_a_way = {node for way in ways(row) for node in way}
+    on_a_way = {node for way in paths_of(row) for node in way}
     free = [node for node in range(1, 6) if cell.kinds[node - 1] != IDENTITY and node in on_a_way]
     results = []
     for places in itertools.permutations(range(5), len(free)):
@@ -177,10 +177,10 @@ def test_architectures_are_equal_just_where_cells_compute_the_same() -> None:
     """On pairs that differ in a few bits, half of which compute the same."""
     rng = np.random.default_rng(7)
     verdicts = []
-    for row in (row for row in random_rows(150, 3) if ways(row)):
+    for row in (row for row in random_rows(150, 3) if paths_of(row)):
         other = row.copy()
         other[rng.choice(BITS, 2, replace=False)] ^= 1
-        if ways(other):
+        if paths_of(other):
             same = signature(row) == signature(other)
             assert (reduced(row) == reduced(other)) == same
             verdicts.append(same)
@@ -266,7 +266,7 @@ def test_the_digits_are_those_that_results_were_made_with() -> None:
 # ---------------------------------------------------------------- the objective
 
 
-class Fake:
+class FakeTrainer:
     """A trainer that counts, and finds the more accuracy the more nodes there are."""
 
     trained: ClassVar[list[str]] = []
@@ -285,48 +285,52 @@ def tiny_split() -> Split:
 
 
 @pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> type[Fake]:
-    monkeypatch.setattr(Fake, "trained", [])
-    monkeypatch.setattr(objective, "Trainer", Fake)
+def fake_trainer(monkeypatch: pytest.MonkeyPatch) -> type[FakeTrainer]:
+    monkeypatch.setattr(FakeTrainer, "trained", [])
+    monkeypatch.setattr(objective, "Trainer", FakeTrainer)
     monkeypatch.setitem(DATA, "digits", (DIGITS, lambda _folder: tiny_split()))
     objective._cell_value.cache_clear()
-    return Fake
+    return FakeTrainer
 
 
-def test_the_value_is_error_plus_a_price_on_operations(untrained: type[Fake]) -> None:
+def test_the_value_is_error_plus_a_price_on_operations(fake_trainer: type[FakeTrainer]) -> None:
     row = row_of_cell([CONV3, *[IDENTITY] * 4], {(0, 1), (1, 6)})
     found = reduced(row)
     assert found is not None
     assert Objective("digits")(row) == pytest.approx(1 - 0.565 + 0.02 * ratio(found, DIGITS), abs=1e-12)
 
 
-def test_an_invalid_cell_has_ten_percent_accuracy_and_all_operations_and_trains_nothing(untrained: type[Fake]) -> None:
+def test_an_invalid_cell_has_ten_percent_accuracy_and_all_operations_and_trains_nothing(
+    fake_trainer: type[FakeTrainer],
+) -> None:
     assert Objective("digits")(np.zeros(BITS, dtype=np.intp)) == INVALID == pytest.approx(0.92)
-    assert untrained.trained == []
+    assert fake_trainer.trained == []
 
 
-def test_rows_that_make_the_same_network_share_one_training(untrained: type[Fake]) -> None:
+def test_rows_that_make_the_same_network_share_one_training(fake_trainer: type[FakeTrainer]) -> None:
     one = row_of_cell([CONV3, CONV5, POOL3, POOL3, POOL3], {(0, 1), (0, 2), (1, 6), (2, 6)})
     other = row_of_cell([CONV5, IDENTITY, CONV3, CONV3, CONV3], {(0, 1), (0, 3), (1, 6), (3, 6), (4, 5)})
     value = Objective("digits")
     assert value(one) == value(other) == value(one)
-    assert len(untrained.trained) == 1
+    assert len(fake_trainer.trained) == 1
 
 
-def test_what_one_process_trained_the_next_one_knows(untrained: type[Fake], tmp_path: Path) -> None:
+def test_what_one_process_trained_the_next_one_knows(fake_trainer: type[FakeTrainer], tmp_path: Path) -> None:
     row = np.ones(BITS, dtype=np.intp)
     first = Objective("digits", trained=str(tmp_path))(row)
     objective._cell_value.cache_clear()  # as a new process would begin
     assert Objective("digits", trained=str(tmp_path))(row) == first
-    assert untrained.trained == [FULL.key]
+    assert fake_trainer.trained == [FULL.key]
     assert str(tmp_path) not in (tmp_path / "digits.jsonl").read_text()
 
 
-def test_another_training_of_the_same_images_does_not_share_accuracies(untrained: type[Fake], tmp_path: Path) -> None:
+def test_another_training_of_the_same_images_does_not_share_accuracies(
+    fake_trainer: type[FakeTrainer], tmp_path: Path
+) -> None:
     row, file = np.ones(BITS, dtype=np.intp), tmp_path / "x.jsonl"
     for seeds, epochs in (((0, 1), 20), ((0, 1), 3), ((0,), 3), ((0, 1), 20)):
         CellValue(tiny_split(), seeds, epochs, file)(row)
-    assert untrained.trained == [FULL.key] * 3
+    assert fake_trainer.trained == [FULL.key] * 3
 
 
 # ---------------------------------------------------------------- the search
@@ -361,7 +365,9 @@ def test_the_best_cell_is_described_by_its_nodes_operations_and_bits() -> None:
     np.testing.assert_array_equal(bits_of(said[2].removeprefix("its bits: ")), row)
 
 
-def test_without_a_folder_to_keep_them_accuracies_stay_in_memory(untrained: type[Fake], tmp_path: Path) -> None:
+def test_without_a_folder_to_keep_them_accuracies_stay_in_memory(
+    fake_trainer: type[FakeTrainer], tmp_path: Path
+) -> None:
     Objective("digits", trained=str(tmp_path / "absent"))(np.ones(BITS, dtype=np.intp))
     assert list(tmp_path.iterdir()) == []
 
@@ -384,7 +390,7 @@ def test_the_search_is_of_31_bits_and_260_evaluations() -> None:
     assert found.packages == ("torch", "scikit-learn")
 
 
-def test_a_relocated_search_knows_what_is_valid_where_it_went(untrained: type[Fake]) -> None:
+def test_a_relocated_search_knows_what_is_valid_where_it_went(fake_trainer: type[FakeTrainer]) -> None:
     found = pickle.loads(pickle.dumps(problem("nas-digits", 3)))
     moved = found.relocated(3)
     assert moved.valid is not None
@@ -637,7 +643,7 @@ def test_an_absent_package_is_one_line_that_says_what_to_install(
         call()
 
 
-def test_nothing_here_needs_torch() -> None:
+def test_only_training_imports_torch() -> None:
     for module in (cifar10, objective, training):
         top = [line for line in inspect.getsource(module).splitlines() if line.startswith(("import", "from"))]
         assert not any("torch" in line or "sklearn" in line for line in top)

@@ -13,12 +13,11 @@ import pytest
 from carbo.numerics.types import Ints
 from examples.nas.cell import is_valid, reduced
 from examples.nas.objective import INVALID
-from lab import cli
-from lab import methods as baselines
+from lab import cli, methods
 from lab.methods import METHODS
 from lab.problems import Problem, problem
 from lab.runs import runner
-from lab.runs.grid import Task, compared
+from lab.runs.grid import Task, settings_key
 from lab.runs.record import Record
 from lab.tables import plots, tables
 from lab.tables.formats import markdown
@@ -33,20 +32,24 @@ def made_up(row: Ints) -> float:
     return INVALID if found is None else 0.1 + 0.05 * abs(len(found.kinds) - 2)
 
 
-def searched(method: str, budget: int, run: int = 1, relocated: int | None = None) -> Record:
-    task = Task("nas-digits", relocated, method, compared(METHODS[method]), run, budget)
+def run_search(method: str, budget: int, run: int = 1, relocated: int | None = None) -> Record:
+    task = Task("nas-digits", relocated, method, settings_key(METHODS[method]), run, budget)
     built = task.build()
-    objective = made_up if relocated is None else dataclasses.replace(fake(), valid=None).relocated(relocated).objective
+    objective = (
+        made_up
+        if relocated is None
+        else dataclasses.replace(untrained_problem(), valid=None).relocated(relocated).objective
+    )
     replaced = dataclasses.replace(built, objective=objective, packages=())
     return runner.perform(task, replaced, lambda *_: None)
 
 
-def fake() -> Problem:
+def untrained_problem() -> Problem:
     return dataclasses.replace(problem("nas-digits", 1), objective=made_up)
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
-    monkeypatch.setattr(baselines, "_installed", lambda name: name not in missing)
+def pretend_installed(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
+    monkeypatch.setattr(methods, "_installed", lambda name: name not in missing)
 
 
 # ---------------------------------------------------------------- methods
@@ -54,22 +57,22 @@ def installed(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
 
 @pytest.mark.parametrize("relocated", [None, 2])
 def test_evolution_proposes_valid_cells_only(relocated: int | None) -> None:
-    found = searched("evolution", 160, relocated=relocated)
+    found = run_search("evolution", 160, relocated=relocated)
     assert found.values.max() < INVALID
 
 
 def test_without_that_privilege_it_would_propose_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "evolution", dataclasses.replace(METHODS["evolution"], valid_only=False))
-    assert max(searched("evolution", 60, run).values.max() for run in (1, 2, 3)) == INVALID
+    assert max(run_search("evolution", 60, run).values.max() for run in (1, 2, 3)) == INVALID
 
 
 def test_the_others_are_not_spared_invalid_cells() -> None:
     """A random cell is valid with a chance of about 0.93: none among 250 has one of 1e-8."""
-    assert searched("random", 260).values.max() == INVALID
+    assert run_search("random", 260).values.max() == INVALID
 
 
 def test_evolution_on_valid_cells_still_mutates_one_bit() -> None:
-    rows = searched("evolution", 60).rows
+    rows = run_search("evolution", 60).rows
     for n in range(10, len(rows)):
         assert min(int((rows[n] != earlier).sum()) for earlier in rows[max(0, n - 50) : n]) <= 1
 
@@ -77,8 +80,8 @@ def test_evolution_on_valid_cells_still_mutates_one_bit() -> None:
 def test_problems_without_invalid_rows_start_methods_with_their_own_space() -> None:
     given = problem("ising-0", 1)
     assert runner._space(METHODS["evolution"], given) is given.space
-    assert runner._space(METHODS["random"], fake()).constraint is None
-    constrained = runner._space(METHODS["evolution"], fake())
+    assert runner._space(METHODS["random"], untrained_problem()).constraint is None
+    constrained = runner._space(METHODS["evolution"], untrained_problem())
     assert [is_valid(row) for row in constrained.random_rows(np.random.default_rng(0), 50)] == [True] * 50
 
 
@@ -86,7 +89,7 @@ def test_problems_without_invalid_rows_start_methods_with_their_own_space() -> N
 def test_the_methods_of_the_papers_comparison_take_the_search(method: str) -> None:
     if method == "bocs-sdp":
         pytest.importorskip("scs", reason="scs is not installed: pip install 'carbo[bench]'")
-    found = searched(method, 12)
+    found = run_search(method, 12)
     assert found.rows.shape == (12, 31)
     assert found.initial == 10
 
@@ -94,12 +97,12 @@ def test_the_methods_of_the_papers_comparison_take_the_search(method: str) -> No
 # ---------------------------------------------------------------- the command
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert cli.main(["run", "--method", "random", *arguments]) == 2
     return capsys.readouterr().err
 
 
-def planned(capsys: pytest.CaptureFixture[str], out: Path, *arguments: str) -> str:
+def plan_of(capsys: pytest.CaptureFixture[str], out: Path, *arguments: str) -> str:
     command = ["run", "--method", "random", "--runs", "1", "--dry-run", "--out", str(out), *arguments]
     assert cli.main(command) == 0
     return capsys.readouterr().out
@@ -108,16 +111,16 @@ def planned(capsys: pytest.CaptureFixture[str], out: Path, *arguments: str) -> s
 def test_nas_is_the_search_that_data_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    installed(monkeypatch)
+    pretend_installed(monkeypatch)
     for name in ("data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"):
         (tmp_path / name).touch()  # looked into only when a network is trained
     folder = ("--data", str(tmp_path))
-    assert "nas-digits  " in planned(capsys, tmp_path, "--problem", "nas")
-    assert "nas-digits  " in planned(capsys, tmp_path, "--problem", "nas", "--data", "digits")
-    assert "nas-digits  " in planned(capsys, tmp_path, "--problem", "nas", *folder)
-    assert "nas-cifar10  " in planned(capsys, tmp_path, "--problem", "nas", "--data", "cifar10", *folder)
-    assert "nas-cifar10  " in planned(capsys, tmp_path, "--problem", "nas-cifar10", *folder)
-    both = planned(capsys, tmp_path, "--problem", "nas", "--data", "digits", "--data", "cifar10", *folder)
+    assert "nas-digits  " in plan_of(capsys, tmp_path, "--problem", "nas")
+    assert "nas-digits  " in plan_of(capsys, tmp_path, "--problem", "nas", "--data", "digits")
+    assert "nas-digits  " in plan_of(capsys, tmp_path, "--problem", "nas", *folder)
+    assert "nas-cifar10  " in plan_of(capsys, tmp_path, "--problem", "nas", "--data", "cifar10", *folder)
+    assert "nas-cifar10  " in plan_of(capsys, tmp_path, "--problem", "nas-cifar10", *folder)
+    both = plan_of(capsys, tmp_path, "--problem", "nas", "--data", "digits", "--data", "cifar10", *folder)
     assert "nas-digits  " in both
     assert "nas-cifar10  " in both
     assert "2 runs wanted" in both
@@ -126,23 +129,23 @@ def test_nas_is_the_search_that_data_names(
 def test_the_folder_of_the_environment_serves_the_search_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    installed(monkeypatch)
+    pretend_installed(monkeypatch)
     monkeypatch.setenv("CARBO_WCNF", str(tmp_path))
     (tmp_path / "cifar-10-binary.tar.gz").touch()
-    assert "nas-cifar10  " in planned(capsys, tmp_path, "--problem", "nas", "--data", "cifar10")
+    assert "nas-cifar10  " in plan_of(capsys, tmp_path, "--problem", "nas", "--data", "cifar10")
 
 
 def test_cifar10_without_its_files_says_where_to_get_them_and_how_to_name_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CARBO_WCNF", raising=False)
-    said = refused(capsys, "--problem", "nas", "--data", "cifar10")
+    said = error_of(capsys, "--problem", "nas", "--data", "cifar10")
     assert "download the binary version from https://" in said
     assert said.endswith("and name its folder with --data or CARBO_WCNF\n")
 
 
 def test_two_folders_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--data: expected one folder, got a and b" in refused(
+    assert "--data: expected one folder, got a and b" in error_of(
         capsys, "--problem", "ising-0", "--data", "a", "--data", "b"
     )
 
@@ -151,8 +154,8 @@ def test_two_folders_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> Non
 def test_an_absent_package_is_named_before_anything_is_run(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    installed(monkeypatch, missing)
-    said = refused(capsys, "--problem", "nas")
+    pretend_installed(monkeypatch, missing)
+    said = error_of(capsys, "--problem", "nas")
     assert said == (f"lab: problem 'nas-digits': expected the package {missing} to be installed, got none; "
                     "pip install 'carbo[nas]'\n")  # fmt: skip
 
@@ -164,8 +167,8 @@ def test_tasks_know_where_accuracies_are_kept(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_record_names_the_packages_that_trained() -> None:
-    task = Task("nas-digits", None, "random", compared(METHODS["random"]), 1, 11)
-    done = runner.perform(task, dataclasses.replace(fake(), packages=("pytest",)), lambda *_: None)
+    task = Task("nas-digits", None, "random", settings_key(METHODS["random"]), 1, 11)
+    done = runner.perform(task, dataclasses.replace(untrained_problem(), packages=("pytest",)), lambda *_: None)
     assert "pytest" in done.versions
     assert json.loads(json.dumps(done.instance)) == {"data": "digits", "seeds": 4, "epochs": 20}
 
@@ -182,8 +185,8 @@ def digits_results(*more: Record) -> Results:
     return arrange([*runs, *more])
 
 
-def test_the_papers_numbers_stand_beside_and_are_called_another_data_set() -> None:
-    text = markdown(tables.measured(digits_results(), ORIGINAL, tables.at_the_end()))
+def test_the_papers_numbers_are_shown_and_called_another_data_set() -> None:
+    text = markdown(tables.measure_tables(digits_results(), ORIGINAL, tables.at_the_end()))
     lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
     assert [cell.strip() for cell in lines["method"].split("|")[2:4]] == [
         "Architecture search, digits",
@@ -199,7 +202,7 @@ def test_the_papers_numbers_stand_beside_and_are_called_another_data_set() -> No
 
 def test_runs_on_cifar10_stand_in_the_column_of_the_papers_numbers_once() -> None:
     more = [record("nas-cifar10", "default", 1, falling(0.19, 260, start=0.4))]
-    (table,) = tables.measured(digits_results(*more), ORIGINAL, tables.at_the_end())
+    (table,) = tables.measure_tables(digits_results(*more), ORIGINAL, tables.at_the_end())
     assert table.columns == ("Architecture search, CIFAR-10", "Architecture search, digits")
 
 

@@ -94,7 +94,7 @@ def test_the_figure_of_ranks_labels_every_method() -> None:
 
 
 def test_labels_keep_apart() -> None:
-    moved = plots._apart([2.0, 1.0, 1.01, 1.02], 0.1)
+    moved = plots._spaced([2.0, 1.0, 1.01, 1.02], 0.1)
     assert moved == pytest.approx([2.0, 1.0, 1.1, 1.2])
 
 

@@ -35,7 +35,7 @@ from lab.problems import (
 from lab.problems.base import LAMBDAS
 from lab.problems.contamination import chain
 from lab.problems.ising import HORIZONTAL, model
-from lab.problems.maxsat import standardised
+from lab.problems.maxsat import standardise
 from lab.problems.pest_control import cost
 from lab.problems.wcnf import Formula, read
 from lab.runs.grid import PROBLEM_GROUPS
@@ -414,7 +414,7 @@ def test_bytes_that_are_no_text_are_refused_or_ignored_in_comments(tmp_path: Pat
 def test_weights_that_are_all_the_same_cannot_be_standardised(tmp_path: Path) -> None:
     with pytest.raises(DataError, match='use weights="raw"'):
         maxsat(written(tmp_path, "2 1 0\n2 2 0\n"), 1)
-    w = standardised((1.0, 2.0, 6.0))
+    w = standardise((1.0, 2.0, 6.0))
     assert w.dtype == np.float32
     np.testing.assert_allclose(w, np.array([-2.0, -1.0, 3.0]) / np.sqrt(14 / 3), rtol=1e-6)
 
@@ -455,7 +455,7 @@ def test_the_random_problems_have_five_instances() -> None:
 
 
 @pytest.mark.parametrize("run", [0, 26, 1.0, True, "1"])
-def test_a_run_that_the_paper_has_not_is_refused(run: Any) -> None:
+def test_a_run_number_that_the_paper_does_not_have_is_refused(run: Any) -> None:
     for make in (
         lambda: ising(run, 0.0),
         lambda: branin(run),
@@ -485,12 +485,12 @@ def test_a_run_that_the_paper_has_not_is_refused(run: Any) -> None:
         (lambda: problem("nas", 1), "problem: expected one of ising-0, "),
         (
             lambda: problem("maxsat28", 1),
-            "maxsat28: expected a folder with maxcut-johnson8-2-4.clq.wcnf as data=, got no",
+            "maxsat28: expected a folder with maxcut-johnson8-2-4.clq.wcnf, got no",
         ),
         (lambda: problem("maxsat60-raw", 1, "."), "download the file from the MaxSAT Evaluation 2018, weighted track"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_way_out(call: Any, message: str) -> None:
+def test_impossible_arguments_are_refused_with_a_way_out(call: Any, message: str) -> None:
     with pytest.raises(CarboError) as caught:
         call()
     assert message in str(caught.value)

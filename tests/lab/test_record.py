@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from carbo.errors import DataError
 from lab.methods import METHODS
-from lab.runs.grid import compared
+from lab.runs.grid import settings_key
 from lab.runs.record import Record, line, parse, read
 from lab.runs.store import Store, outcome
 
@@ -90,12 +90,12 @@ def test_a_run_of_the_paper_stays_under_20_kilobytes_whatever_its_floats_and_met
     instance = {"file": "maxcut-johnson8-2-4.clq.wcnf", "formula": "1b1788ed97e64726", "weights": "standardised",
                 "optimum": "full search", "start_seed": 1234, "relocated": 25}  # fmt: skip
     assert len(repr(LONGEST)) == max(len(repr(x)) for x in (LONGEST, -sys.float_info.max, -math.pi * 1e-300))
-    longest = max(METHODS.values(), key=lambda method: len(compared(method)))
+    longest = max(METHODS.values(), key=lambda method: len(settings_key(method)))
     written = record(
         sizes,
         n,
         instance=instance,
-        settings=json.loads(compared(longest)),
+        settings=json.loads(settings_key(longest)),
         initial=20,
         values=np.full(n, LONGEST),
         seconds=np.full(n - 20, 1.2345e-5),
@@ -175,7 +175,7 @@ def test_a_folder_is_read_whole_and_a_run_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change", [{"relocated": 1}, {"method": "other"}, {"settings": {"restarts": 4}}, {"run": 2}, {"problem": "other"}]
 )
-def test_what_tells_runs_apart(change: dict[str, Any]) -> None:
+def test_different_runs_have_different_keys(change: dict[str, Any]) -> None:
     assert record(**change).key != record().key
 
 
@@ -192,7 +192,7 @@ def test_a_damaged_line_is_named_by_file_and_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent", "absent.jsonl", ""])
-def test_nothing_to_read_is_said(tmp_path: Path, name: str) -> None:
+def test_a_place_without_records_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="python -m lab run"):
         read(tmp_path / name)
 
@@ -210,7 +210,7 @@ def test_a_torn_last_line_is_dropped_before_the_next_is_added(tmp_path: Path) ->
     assert "torn, 100 bytes" in said[0]
 
 
-def test_a_last_line_that_only_lacks_its_end_is_kept(tmp_path: Path) -> None:
+def test_a_last_line_that_only_lacks_its_newline_is_kept(tmp_path: Path) -> None:
     said, warn = warned()
     store = Store(tmp_path, warn)
     store.append(record())
@@ -233,7 +233,7 @@ def test_a_short_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: py
     assert store.path("made-up").read_bytes() == before
 
 
-def test_what_others_append_is_seen_and_only_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_lines_that_others_appended_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = Store(tmp_path, print), Store(tmp_path, print)
     assert ours.finished("made-up") == {}
     theirs.append(record())

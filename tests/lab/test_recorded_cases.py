@@ -22,18 +22,7 @@ from carbo.settings import PRESETS
 from carbo.space.rows import row_keys
 from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 from lab import cli, problems
-from lab.measure import (
-    acquisition_search as ascent,
-)
-from lab.measure import (
-    final_choice as choice,
-)
-from lab.measure import (
-    prediction as foresight,
-)
-from lab.measure import (
-    recorded_cases as cases,
-)
+from lab.measure import acquisition_search, final_choice, prediction, recorded_cases
 from lab.methods.presets import settings_of
 from lab.problems import Problem
 from lab.runs.record import Record, line
@@ -66,13 +55,13 @@ def mixture(v: float, mu: Floats, spread: Floats, scale: Scale) -> tuple[float, 
 
 
 @pytest.mark.parametrize("multiple", [None, 2.0])
-def test_predictions_are_judged_as_densities_of_the_values_as_told(multiple: float | None) -> None:
+def test_predictions_are_judged_as_densities_of_the_values(multiple: float | None) -> None:
     rng = np.random.default_rng(0)
     told = 100.0 * rng.exponential(size=40) - 7.0
     _, scale = standardise(told, multiple)
     mu, sd, noise = rng.normal(size=(3, 25)), rng.uniform(0.2, 1.0, size=(3, 25)), 0.09
     values = scale.size * scale.value(rng.normal(size=25))
-    found = foresight.judge(model_of(mu, sd, noise), scale, told, np.zeros((25, 1), dtype=np.intp), values)
+    found = prediction.judge(model_of(mu, sd, noise), scale, told, np.zeros((25, 1), dtype=np.intp), values)
     each = [mixture(v, mu[:, i], np.sqrt(sd[:, i] ** 2 + noise), scale) for i, v in enumerate(values.tolist())]
     plain = stats.norm(told.mean(), told.std()).logpdf(values) + 0.5 * np.log(2 * np.pi)
     log_density = np.log([density for density, _ in each]) + 0.5 * np.log(2 * np.pi)
@@ -87,7 +76,7 @@ def coverage_p_values(stretch: float) -> dict[str, float]:
     rng, n = np.random.default_rng(1), 4_000
     mu, sd = rng.normal(size=(1, n)), rng.uniform(0.1, 2.0, size=(1, n))
     values = mu[0] + sd[0] * rng.normal(size=n)
-    found = foresight.judge(
+    found = prediction.judge(
         model_of(mu, stretch * sd, 1e-12), Scale(1.0, 0.0, 1.0), values, np.zeros((n, 1), dtype=np.intp), values
     )
     return {
@@ -116,38 +105,38 @@ def six(_: Record) -> Problem:
 
 
 def test_runs_are_cut_where_they_are_long_enough_and_relabelled_ones_are_left_out() -> None:
-    every = cases.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
-    assert [(case.record.run, case.told) for case in every] == [(1, 10), (1, 20)]
+    every = recorded_cases.cases([some_run(30), some_run(19, run=2), some_run(30, relocated=1)], [10, 20], 10)
+    assert [(case.record.run, case.observations) for case in every] == [(1, 10), (1, 20)]
 
 
 @pytest.mark.parametrize(
     "model", [f"default:{CHEAP}", f"default:{CHEAP}@mode", f"default:{CHEAP}@mode2", f"paper:{CHEAP}"]
 )
 def test_a_model_that_has_learned_gains_on_one_that_only_knows_the_spread(model: str) -> None:
-    found = foresight.foreseen(cases.Case(some_run(50), 40, 10), model, six(some_run()).space)
+    found = prediction.foreseen(recorded_cases.Case(some_run(50), 40, 10), model, six(some_run()).space)
     assert found["gain"] > 0.5
     assert found["error"] < 0.5
     assert len(found["seconds"]) == 2
 
 
-def test_what_is_on_file_is_not_measured_again(tmp_path: Path) -> None:
+def test_cases_in_the_file_are_not_measured_again(tmp_path: Path) -> None:
     out, models = tmp_path / "new" / "foresight.jsonl", [f"default:{CHEAP}", f"default:{CHEAP}+highest_order=1"]
-    every = cases.cases([some_run(), some_run(run=2)], [20], 5)
-    first = list(cases.run(foresight.experiment(models[:1]), every, out, six))
+    every = recorded_cases.cases([some_run(), some_run(run=2)], [20], 5)
+    first = list(recorded_cases.run(prediction.experiment(models[:1]), every, out, six))
     assert [(each["run"], each["model"]) for each in first] == [(1, models[0]), (2, models[0])]
-    more = list(cases.run(foresight.experiment(models), every, out, six))
+    more = list(recorded_cases.run(prediction.experiment(models), every, out, six))
     assert [(each["run"], each["model"]) for each in more] == [(1, models[1]), (2, models[1])]
-    assert list(cases.run(foresight.experiment(models), every, out, six)) == []
-    assert cases.read(out) == first + more
+    assert list(recorded_cases.run(prediction.experiment(models), every, out, six)) == []
+    assert recorded_cases.read(out) == first + more
 
 
-def test_what_a_name_stands_for_is_another_version() -> None:
+def test_changed_settings_of_a_name_are_another_version() -> None:
     names = ["default", "default@mode", "default@mode1", "default@mode5", "default:highest_order=2@mode5"]
-    assert len({foresight.version(name) for name in names}) == len(names)
+    assert len({prediction.version(name) for name in names}) == len(names)
 
 
 def measured(model: str, run: int, gain: float) -> dict[str, Any]:
-    case = cases.Case(some_run(run=run), 20, 5).name
+    case = recorded_cases.Case(some_run(run=run), 20, 5).name
     judged = {"version": "v", "gain": gain, "within50": 0.5, "within90": 0.9, "error": 0.1, "seconds": [2.0, 1.0]}
     return {**case, "model": model, **judged}
 
@@ -155,14 +144,14 @@ def measured(model: str, run: int, gain: float) -> dict[str, Any]:
 def test_the_table_compares_on_the_cases_that_all_models_have() -> None:
     lines = [measured("a", 1, 1.0), measured("a", 2, 2.0), measured("a", 3, 99.0), measured("b", 1, 0.5),
              measured("b", 2, 2.5)]  # fmt: skip
-    table = foresight.table(lines, ["a", "b"])
+    table = prediction.table(lines, ["a", "b"])
     assert "2 cases" in table.title
     assert [row.cells[0].value for row in table.rows] == [1.5, 1.5]
     assert table.rows[0].cells[1].text == ""
     assert table.rows[1].cells[1].text == "+0.000 ± 0.500"
     assert table.rows[1].cells[2].text == "1 : 1"
     with pytest.raises(DataError, match="expected cases that all of a, c"):
-        foresight.table(lines, ["a", "c"])
+        prediction.table(lines, ["a", "c"])
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"problem": "x"}'])
@@ -170,12 +159,12 @@ def test_a_damaged_line_is_named(text: str, tmp_path: Path) -> None:
     file = tmp_path / "foresight.jsonl"
     file.write_text(json.dumps(measured("a", 1, 1.0)) + "\n" + text + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"foresight\.jsonl:2: expected a line of"):
-        cases.read(file)
+        recorded_cases.read(file)
 
 
-def exhaustive(case: cases.Case, space: Space) -> float:
+def exhaustive(case: recorded_cases.Case, space: Space) -> float:
     """The largest log EI of any point not yet told, under the model that `ascent` draws."""
-    n, settings, rng = case.told, settings_of("default"), np.random.default_rng(case.record.run)
+    n, settings, rng = case.observations, settings_of("default"), np.random.default_rng(case.record.run)
     told = Observations(case.record.rows[:n], case.record.values[:n])
     _, posterior = Surrogate(space, settings).advance(rng, Belief(), told)
     best = told.X[int(np.argmin(told.values))]
@@ -184,18 +173,18 @@ def exhaustive(case: cases.Case, space: Space) -> float:
 
 
 @pytest.mark.usefixtures("cheap")
-def test_no_search_climbs_higher_than_there_is_and_all_get_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_search_exceeds_the_maximum_and_all_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """With forty rounds instead of seconds, which no machine repeats."""
 
-    def forty_rounds(_begin: float, _limit: float) -> ascent.Stop:
+    def forty_rounds(_begin: float, _limit: float) -> acquisition_search.Stop:
         rounds = itertools.count()
         return lambda: next(rounds) / 40
 
-    monkeypatch.setattr(ascent, "_until", forty_rounds)
+    monkeypatch.setattr(acquisition_search, "_until", forty_rounds)
     names = ["local", "genetic", "annealing", "climbers=1+random_starts=5"]
     for run in (1, 2, 3):
-        case = cases.Case(some_run(30, run=run), 20, 5)
-        found = {line["model"]: line["height"] for line in ascent.measure(case, names, six(case.record))}
+        case = recorded_cases.Case(some_run(30, run=run), 20, 5)
+        found = {line["model"]: line["height"] for line in acquisition_search.measure(case, names, six(case.record))}
         top = exhaustive(case, six(case.record).space)
         assert list(found) == names
         assert max(found.values()) <= top + 1e-9
@@ -206,39 +195,49 @@ def test_no_search_climbs_higher_than_there_is_and_all_get_there(monkeypatch: py
 @pytest.mark.usefixtures("cheap")
 def test_a_case_of_which_something_is_missing_is_measured_whole(tmp_path: Path) -> None:
     """Heights only compare where they were reached on one model, in the same seconds."""
-    out, every = tmp_path / "ascent.jsonl", cases.cases([some_run()], [20], 5)
-    quick, both = ascent.experiment(["climbers=1", "genetic"]), ascent.experiment(["local", "genetic"])
+    out, every = tmp_path / "acquisition_search.jsonl", recorded_cases.cases([some_run()], [20], 5)
+    quick, both = (
+        acquisition_search.experiment(["climbers=1", "genetic"]),
+        acquisition_search.experiment(["local", "genetic"]),
+    )
     for experiment, again in ((quick, 2), (quick, 0), (both, 2), (quick, 0), (both, 0)):
-        assert len(list(cases.run(experiment, every, out, six))) == again
-    lines = cases.read(out)
+        assert len(list(recorded_cases.run(experiment, every, out, six))) == again
+    lines = recorded_cases.read(out)
     assert len(lines) == 4  # genetic search in the seconds of either
     for experiment in (quick, both):
-        mine = [line for line in lines if cases.key_of(line) in {experiment.key(every[0], n) for n in experiment.names}]
+        mine = [
+            line
+            for line in lines
+            if recorded_cases.key_of(line) in {experiment.key(every[0], n) for n in experiment.names}
+        ]
         assert [line["model"] for line in mine] == list(experiment.names)
     text = out.read_text(encoding="utf-8").splitlines()
     out.write_text("\n".join(text[1:]) + "\n", encoding="utf-8")
-    assert len(list(cases.run(quick, every, out, six))) == 2
+    assert len(list(recorded_cases.run(quick, every, out, six))) == 2
 
 
-def test_what_a_changed_preset_foresaw_is_not_taken_for_the_present_ones(
+def test_predictions_of_a_changed_preset_are_not_taken_for_those_of_the_present_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, every = tmp_path / "foresight.jsonl", cases.cases([some_run()], [20], 5)
+    out, every = tmp_path / "foresight.jsonl", recorded_cases.cases([some_run()], [20], 5)
     quick = PRESETS["default"].changed({"samples": 2, "burn_in": 5, "warp": "none"})
     for preset, again in ((quick, 1), (quick, 0), (quick.changed({"highest_order": 1}), 1)):
         monkeypatch.setitem(PRESETS, "default", preset)
-        assert len(list(cases.run(foresight.experiment(["default"]), every, out, six))) == again
+        assert len(list(recorded_cases.run(prediction.experiment(["default"]), every, out, six))) == again
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ascent.experiment(["genetic", "local"]), "expected one with an end of its own first"),
-        (lambda: ascent.experiment(["local", "genetc"]), "search 'genetc': expected local, genetic, annealing"),
-        (lambda: ascent.experiment(["local", "acquisition=ucb"]), "'acquisition=ucb': expected local"),
-        (lambda: ascent.experiment(["local", "climbers=0"]), "'climbers': expected a whole number"),
-        (lambda: foresight.experiment(["default", "paper@mode"]), "model 'paper@mode': expected a preset of kernel"),
-        (lambda: foresight.experiment(["defalt"]), "got 'defalt'"),
+        (lambda: acquisition_search.experiment(["genetic", "local"]), "expected first one that ends by itself"),
+        (
+            lambda: acquisition_search.experiment(["local", "genetc"]),
+            "search 'genetc': expected local, genetic, annealing",
+        ),
+        (lambda: acquisition_search.experiment(["local", "acquisition=ucb"]), "'acquisition=ucb': expected local"),
+        (lambda: acquisition_search.experiment(["local", "climbers=0"]), "'climbers': expected a whole number"),
+        (lambda: prediction.experiment(["default", "paper@mode"]), "model 'paper@mode': expected a preset of kernel"),
+        (lambda: prediction.experiment(["defalt"]), "got 'defalt'"),
     ],
 )
 def test_wrong_names_are_refused_before_anything_is_measured(make: Any, message: str) -> None:
@@ -248,14 +247,14 @@ def test_wrong_names_are_refused_before_anything_is_measured(make: Any, message:
 
 def test_searches_are_compared_with_the_highest_of_each_case() -> None:
     heights = {"a": (1.0, 2.0), "b": (0.5, 2.0)}
-    lines = [{**cases.Case(some_run(run=run), 20, 5).name, "model": name, "version": "v", "height": height,
+    lines = [{**recorded_cases.Case(some_run(run=run), 20, 5).name, "model": name, "version": "v", "height": height,
               "seconds": 1.0}
              for name, each in heights.items() for run, height in enumerate(each, 1)]  # fmt: skip
-    rows = {row.label: row.cells for row in ascent.table(lines, ["a", "b"]).rows}
+    rows = {row.label: row.cells for row in acquisition_search.table(lines, ["a", "b"]).rows}
     assert [rows[name][0].value for name in "ab"] == [0.0, 0.25]
     assert [rows[name][1].text for name in "ab"] == ["100%", "50%"]
     with pytest.raises(DataError, match="expected cases that all of a, c"):
-        ascent.table(lines, ["a", "c"])
+        acquisition_search.table(lines, ["a", "c"])
 
 
 # -- what to take in the end -----------------------------------------------------------------------------------------
@@ -280,10 +279,13 @@ def test_choices_are_worth_their_mean_and_luck_is_not_taken_for_it() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, size=(60, 6))
     told = record("coin", values=[problem.objective(row) for row in rows], rows=rows, sizes=(2,) * 6)
-    found = {line["model"]: line for line in choice.measure(cases.Case(told, 60, 0), choice.WAYS, problem)}
+    found = {
+        line["model"]: line
+        for line in final_choice.measure(recorded_cases.Case(told, 60, 0), final_choice.WAYS, problem)
+    }
     assert found["best"]["promised"] == told.values.min()
     luckiest = rows[int(np.argmin(told.values))]
-    error = 6.0 * NOISE / np.sqrt(choice.DRAWS)  # of a mean: exceeded once in 500 million
+    error = 6.0 * NOISE / np.sqrt(final_choice.DRAWS)  # of a mean: exceeded once in 500 million
     assert abs(found["best"]["true"] - luckiest[0]) < error < 0.2
     assert found["best"]["promised"] < found["recommend"]["promised"]
     assert abs(found["recommend"]["true"]) < error  # 60 evaluations tell a difference of twice the noise
@@ -294,22 +296,24 @@ def test_worth_is_drawn_from_numbers_that_the_run_has_not_seen() -> None:
     problem = problems.problem("pest-control", 1)
     rows = problem.space.random_rows(np.random.default_rng(0), 12)
     told = record("pest-control", values=[problem.objective(row) for row in rows], rows=rows, sizes=(5,) * 25)
-    goes_on = [problem.objective(rows[int(np.argmin(told.values))]) for _ in range(choice.DRAWS)]
-    found = next(iter(choice.measure(cases.Case(told, 12, 0), ["best"], problems.problem("pest-control", 1))))
+    goes_on = [problem.objective(rows[int(np.argmin(told.values))]) for _ in range(final_choice.DRAWS)]
+    found = next(
+        iter(final_choice.measure(recorded_cases.Case(told, 12, 0), ["best"], problems.problem("pest-control", 1)))
+    )
     assert found["true"] == pytest.approx(float(np.mean(goes_on)), abs=1e-12)
 
 
-def test_a_problem_without_noise_has_no_such_question() -> None:
+def test_a_choice_on_a_problem_without_noise_is_refused() -> None:
     with pytest.raises(DataError, match="expected a noisy problem"):
-        list(choice.measure(cases.Case(some_run(), 20, 0), choice.WAYS, six(some_run())))
+        list(final_choice.measure(recorded_cases.Case(some_run(), 20, 0), final_choice.WAYS, six(some_run())))
 
 
 def test_both_choices_are_shown_side_by_side() -> None:
-    lines = [{**cases.Case(some_run(run=run), 20, 5).name, "model": way, "version": "v", "true": true,
+    lines = [{**recorded_cases.Case(some_run(run=run), 20, 5).name, "model": way, "version": "v", "true": true,
               "promised": 0.0}
              for run, both in enumerate([(3.0, 1.0), (4.0, 4.0)], 1)
-             for way, true in zip(choice.WAYS, both, strict=True)]  # fmt: skip
-    best, recommended = choice.table(lines, choice.WAYS).rows
+             for way, true in zip(final_choice.WAYS, both, strict=True)]  # fmt: skip
+    best, recommended = final_choice.table(lines, final_choice.WAYS).rows
     assert (best.cells[1].value, recommended.cells[1].value) == (3.5, 2.5)
     assert recommended.cells[2].text == "-1.000 ± 1.000"
 
@@ -327,14 +331,14 @@ def branin_run(folder: Path) -> None:
 @pytest.mark.usefixtures("cheap")
 def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     branin_run(tmp_path)
-    asked = ["foresight", "--results", str(tmp_path), "--by", "random", "--told", "20", "--ahead", "10",
+    asked = ["foresight", "--results", str(tmp_path), "--by", "random", "--observations", "20", "--ahead", "10",
              "--out", str(tmp_path / "out.jsonl"), "--model", f"default:{CHEAP},default:{CHEAP}@mode"]  # fmt: skip
     assert cli.main(asked) == 0
     out, err = capsys.readouterr()
     assert "Foresight over 1 cases" in out
     assert f"| default:{CHEAP}@mode |" in out
     assert "1 cases of" in err
-    climb = ["ascent", *asked[1:7], "--out", str(tmp_path / "ascent.jsonl"), "--search", "local,genetic"]
+    climb = ["ascent", *asked[1:7], "--out", str(tmp_path / "acquisition_search.jsonl"), "--search", "local,genetic"]
     assert cli.main(climb) == 0
     assert "Ascent over 1 cases" in capsys.readouterr().out
     taken = ["choice", *asked[1:7], "--out", str(tmp_path / "choice.jsonl"), "--problem", "branin"]
@@ -345,5 +349,5 @@ def test_the_command_measures_and_prints_the_table(tmp_path: Path, capsys: pytes
     assert cli.main([*asked, "--runs", "9-7"]) == 2
     assert "runs: expected numbers from 1 to 25 such as" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        cli.main([*asked, "--told", "x"])
-    assert "--told: expected a whole number >= 1, got 'x'" in capsys.readouterr().err
+        cli.main([*asked, "--observations", "x"])
+    assert "--observations: expected a whole number >= 1, got 'x'" in capsys.readouterr().err

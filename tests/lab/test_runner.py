@@ -29,7 +29,7 @@ from lab.methods import METHODS, Method, method
 from lab.problems import problem
 from lab.runs import cluster, machine, runner
 from lab.runs.events import Advanced, Elsewhere, Event, Failed, Finished, Note, Started, Tick
-from lab.runs.grid import PAPER, PROBLEM_GROUPS, Task, Wanted, compared, grid, names, run_numbers
+from lab.runs.grid import PAPER, PROBLEM_GROUPS, Task, Wanted, grid, names, run_numbers, settings_key
 from lab.runs.listing import spans
 from lab.runs.progress import Board, duration
 from lab.runs.record import Record, canonical, read
@@ -39,7 +39,7 @@ SMALL = ("--problem", "maxcut-random,ising-0", "--method", "random,annealing", "
 LABORATORY = '''
 import contextlib, fcntl, os, signal, sys
 
-import lab.methods as baselines
+import lab.methods as methods
 from lab.runs.store import Store
 from lab.cli import main
 from carbo.numerics.threads import bundled
@@ -93,7 +93,7 @@ class Threads(Stub):
 
 for name, start in {"gated": Gated, "raising": Raising, "dying": Dying, "outside": Outside, "threads": Threads,
                     "pairs": Stub}.items():
-    baselines.METHODS[name] = baselines.Method(name, name, start, {}, (), name == "pairs")
+    methods.METHODS[name] = methods.Method(name, name, start, {}, (), name == "pairs")
 if "NO_CLAIMS" in os.environ:
     Store.claim = lambda self, key: contextlib.nullcontext(True)
 if __name__ == "__main__":
@@ -266,18 +266,18 @@ def test_ctrl_c_ends_all_processes_with_a_summary_and_exit_code_130(laboratory: 
     assert visit.process.returncode == 130
     assert errors == ""
     assert said.splitlines()[0].startswith("1 of 2 runs recorded, 1 of them now")
-    assert "the same command goes on" in said
+    assert "give the same command again to continue" in said
     assert [file.name for file in (laboratory.out / ".claims").iterdir()] == [".gitignore"]
 
 
 SHARED = ("--problem", "ising-0", "--method", "gated,random", "--runs", "1-2", "--budget", "30")
 
 
-def test_a_run_that_another_process_is_at_is_left_to_it(laboratory: Laboratory) -> None:
+def test_a_run_that_another_process_has_claimed_is_left_to_it(laboratory: Laboratory) -> None:
     with laboratory.at_the_gate(*SHARED) as visit:
         second = laboratory.run(*SHARED)
         assert second.returncode == 0, second.stderr
-        assert "ising-0 gated run 1: another process is at it" in second.stdout
+        assert "ising-0 gated run 1: another process makes this run" in second.stdout
         assert "3 of 4 runs recorded, 3 of them now" in second.stdout
         visit.gate.close()
         said, _ = visit.end()
@@ -474,20 +474,20 @@ def test_a_method_whose_settings_are_not_those_of_the_task_is_refused() -> None:
 
 
 def test_a_method_starts_from_its_number_of_the_initial_points() -> None:
-    task = Task("ising-0", None, "default:initial=5", compared(method("default:initial=5")), 1, 6)
+    task = Task("ising-0", None, "default:initial=5", settings_key(method("default:initial=5")), 1, 6)
     record = runner.run_one(task, lambda *_: None)
     assert (record.initial, len(record.seconds)) == (5, 1)
     np.testing.assert_array_equal(record.rows[:5], problem("ising-0", 1).design(1)[:5])
 
 
 def test_a_method_cannot_start_from_more_points_than_there_are() -> None:
-    task = Task("ising-0", None, "default:initial=30", compared(method("default:initial=30")), 1, 40)
+    task = Task("ising-0", None, "default:initial=30", settings_key(method("default:initial=30")), 1, 40)
     with pytest.raises(SettingsError, match="expected at most the 20 initial points of ising-0, got 30"):
         runner.run_one(task, lambda *_: None)
 
 
 def test_a_value_that_is_not_finite_is_no_record() -> None:
-    task = Task("ising-0", None, "random", compared(METHODS["random"]), 1, 24)
+    task = Task("ising-0", None, "random", settings_key(METHODS["random"]), 1, 24)
     broken = dataclasses.replace(task.build(), objective=lambda row: float("nan"))
     with pytest.raises(DataError, match="finite"):
         runner.perform(task, broken, lambda *_: None)
@@ -515,6 +515,11 @@ def test_the_revision_is_that_of_the_checkout_and_says_when_code_was_changed(
     assert look() == head[:12]
     (tmp_path / "results").write_text("2")
     assert look() == head[:12]  # results are no code
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "method.py").write_text("2")
+    assert look() == head[:12] + "+"  # the laboratory is code
+    (tmp_path / "lab" / "method.py").unlink()
+    assert look() == head[:12]
     (home / "code.py").write_text("2")
     assert look() == head[:12] + "+"
     inner = tmp_path / "venv" / "carbo"  # installed inside a checkout of something else
@@ -574,25 +579,25 @@ def tasks(*wanted: tuple[str, str, int]) -> list[Task]:
     return [Task(name, None, method, "{}", run, 100) for name, method, run in wanted]
 
 
-def test_the_time_left_comes_from_the_like_before_the_unlike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_comes_from_similar_runs_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("lab.runs.progress.monotonic", clock)
     fast, slow, other, new = tasks(("a", "fast", 1), ("a", "slow", 1), ("b", "slow", 1), ("b", "new", 1))
     board = Board([fast, slow, other, new], {}, at_once=2, began=0.0)
-    assert str(board.left()) == ""
+    assert str(board.time_left()) == ""
     board.update(Finished(fast, Outcome(0.0, 2.0)))
-    assert board.left() == (0, False)  # nothing is known of what is to do
+    assert board.time_left() == (0, False)  # nothing is known of what is to do
     board.update(Finished(slow, Outcome(0.0, 100.0)))
-    assert board.left() == (100 / 2, False)  # the method's own on another problem; of the new one nothing
-    assert str(board.left()) == "more than 50 s left"
+    assert board.time_left() == (100 / 2, False)  # the method's own on another problem; of the new one nothing
+    assert str(board.time_left()) == "more than 50 s left"
     board.update(Started(new))
     clock.now = 30.0
     board.update(Advanced(new, 25, 1.0))
-    assert board.left() == pytest.approx(((100 + 30 / 25 * 100 * 0.75) / 2, True))  # at its pace, the rest
-    assert str(board.left()) == "about 95 s left"
+    assert board.time_left() == pytest.approx(((100 + 30 / 25 * 100 * 0.75) / 2, True))  # at its pace, the rest
+    assert str(board.time_left()) == "about 95 s left"
     board.update(Failed(new, "broke"))
     board.update(Elsewhere(other))
-    assert board.left() == (0, True)
+    assert board.time_left() == (0, True)
     assert board.finished() == 2
     assert board.elapsed == 30
 
@@ -600,7 +605,7 @@ def test_the_time_left_comes_from_the_like_before_the_unlike(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.25, "0.2 s"), (42.4, "42 s"), (150, "2 min"), (11_100, "3 h 05"), (360_000, "100 h 00")]
 )
-def test_durations_are_said_as_people_say_them(seconds: float, said: str) -> None:
+def test_durations_are_written_for_people(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
@@ -711,7 +716,7 @@ def test_an_address_where_nobody_answers_is_said_at_once(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = "ray://{}:{}".format(*server.getsockname())  # free again when the server is gone
-    with pytest.raises(SettingsError, match="where none answers"), cluster.connected(address, None):
+    with pytest.raises(SettingsError, match="where none answers"), cluster.connection(address, None):
         pass
 
 

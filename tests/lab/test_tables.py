@@ -26,17 +26,15 @@ from lab.tables import (
 )
 from lab.tables import (
     formats,
+    losses,
     paper,
     rankings,
+    statistics,
     tables,
-)
-from lab.tables import (
-    losses as verdicts,
 )
 from lab.tables import (
     page as results_page,
 )
-from lab.tables import statistics as st
 from lab.tables.formats import Cell, Row, Table
 from lab.tables.results import FORMS, ORIGINAL, RELOCATED, Case, Results, Selection, arrange, optimum, paper_optima
 from tests.records import falling, record
@@ -64,49 +62,49 @@ def branin(method: str, ends: dict[int, float], **more: object) -> list[Record]:
 
 def test_mean_and_standard_error() -> None:
     # sample variance of 1, 2, 3, 6: (4 + 1 + 0 + 9) / 3
-    mean, error, runs = st.summary([1.0, 2.0, 3.0, 6.0])
+    mean, error, runs = statistics.summary([1.0, 2.0, 3.0, 6.0])
     assert (mean, runs) == (3.0, 4)
     assert error == pytest.approx(math.sqrt(14 / 3 / 4))
 
 
 def test_a_single_run_has_no_standard_error() -> None:
-    assert st.summary([7.0]) == (7.0, None, 1)
+    assert statistics.summary([7.0]) == (7.0, None, 1)
 
 
 def test_equals_share_the_mean_of_their_ranks() -> None:
-    assert st.ranks([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
-    assert st.ranks([5.0, 5.0, 5.0]) == [2.0, 2.0, 2.0]
-    assert st.ranks([0.1 + 0.2, 0.3]) == [1.5, 1.5]  # not equal as floats
-    assert st.ranks([0.3001, 0.3]) == [2.0, 1.0]
+    assert statistics.ranks([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
+    assert statistics.ranks([5.0, 5.0, 5.0]) == [2.0, 2.0, 2.0]
+    assert statistics.ranks([0.1 + 0.2, 0.3]) == [1.5, 1.5]  # not equal as floats
+    assert statistics.ranks([0.3001, 0.3]) == [2.0, 1.0]
 
 
 def test_every_problem_counts_the_same_in_a_mean_rank() -> None:
     # problem 1 has one run, problem 2 three: ranks (1, 2) and mean of (2, 1), (2, 1), (1.5, 1.5)
     problems = [{1: [0.0, 1.0]}, {1: [1.0, 0.0], 2: [1.0, 0.0], 3: [4.0, 4.0]}]
-    assert st.mean_ranks(problems) == pytest.approx([(1 + 5.5 / 3) / 2, (2 + 3.5 / 3) / 2])
+    assert statistics.mean_ranks(problems) == pytest.approx([(1 + 5.5 / 3) / 2, (2 + 3.5 / 3) / 2])
 
 
 def test_runs_that_never_got_there_are_above_the_median() -> None:
-    assert st.median_steps([10, None, 30]) == 30
-    assert st.median_steps([10, 20, None, None]) is None  # between 20 and never
-    assert st.median_steps([10, 20, 30, None]) == 25
-    assert st.median_steps([None]) is None
+    assert statistics.median_steps([10, None, 30]) == 30
+    assert statistics.median_steps([10, 20, None, None]) is None  # between 20 and never
+    assert statistics.median_steps([10, 20, 30, None]) == 25
+    assert statistics.median_steps([None]) is None
 
 
 def test_steps_to_reach_counts_evaluations_and_knows_how_values_are_printed() -> None:
     best = record(values=[5, 4, 2.00004, 2]).best
-    assert [st.steps_to_reach(best, target) for target in (5.0, 4.5, 2.0, 1.9)] == [1, 2, 3, None]
+    assert [statistics.steps_to_reach(best, target) for target in (5.0, 4.5, 2.0, 1.9)] == [1, 2, 3, None]
 
 
 def test_paired_differences_use_only_shared_runs() -> None:
     theirs, ours = {1: 5.0, 2: 7.0, 9: 100.0}, {1: 4.0, 2: 4.0, 3: -50.0}
-    assert st.paired(theirs, ours) == (2.0, 1.0, 2)
-    assert st.paired({1: 0.0}, {2: 0.0}) is None
+    assert statistics.paired_differences(theirs, ours) == (2.0, 1.0, 2)
+    assert statistics.paired_differences({1: 0.0}, {2: 0.0}) is None
 
 
 def test_methods_compared_share_runs_on_every_problem() -> None:
     runs = {"a": [[1, 2, 3], [1, 2, 3]], "b": [[2, 3], [1, 2]], "alone": [[9], [1]], "absent": [[1], []]}
-    assert st.shared(runs) == (["a", "b"], [[2, 3], [1, 2]])
+    assert statistics.shared_runs(runs) == (["a", "b"], [[2, 3], [1, 2]])
 
 
 # --- the paper's numbers
@@ -166,7 +164,7 @@ def test_the_best_possible_means_over_the_papers_runs(problem: str, mean: float)
 # --- what is left
 
 
-def test_what_is_left_is_the_mean_share_of_the_initial_distance() -> None:
+def test_the_area_is_the_mean_share_of_the_initial_distance() -> None:
     least = optimum(record("branin"))
     assert least is not None
     # two initial points, the better one 8 above the best possible; then 4, 4, 2 and 0 are left
@@ -200,14 +198,14 @@ def test_the_newest_settings_of_a_method_are_shown_and_the_older_ones_on_request
     new = branin("default", {1: 4.0}, settings={"x": 2}, revision="bbb", finished="2026-02-01T00:00:00Z")
     shown = arrange(new + old)
     assert [len(shown.of("branin", ORIGINAL, version)) for version in shown.versions] == [1]
-    assert shown.older == {"default": 2}
+    assert shown.hidden == {"default": 2}
     assert effort.runs(shown, ORIGINAL).notes == ("carbo, preset default: 2 runs with older settings not shown",)
     every = arrange(old + new, Selection(all_versions=True))
     assert list(every.labels.values()) == ["carbo, preset default", "carbo, preset default [aaa]"]
     assert [row.label for row in effort.runs(every, ORIGINAL).rows] == list(every.labels.values())
 
 
-def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_named() -> None:
+def test_where_the_newest_settings_have_no_runs_older_runs_stand_in_and_are_named() -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
     ancient = branin("default", {1: 9.0}, settings={"x": 0}, revision="zzz", finished="2025-01-01T00:00:00Z")
     old = [
@@ -219,12 +217,12 @@ def test_where_the_newest_settings_have_no_runs_the_ones_before_stand_and_are_na
     (version,) = shown.versions
     assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
     assert shown.ends("ising-0", ORIGINAL, version) == {Case(1, None): pytest.approx(0.2)}
-    assert shown.before == {("ising-0", ORIGINAL, "default"): "aaa"}
-    assert shown.older == {"default": 2}
-    notes = [note for table in tables.measured(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
+    assert shown.stand_ins == {("ising-0", ORIGINAL, "default"): "aaa"}
+    assert shown.hidden == {"default": 2}
+    notes = [note for table in tables.measure_tables(shown, ORIGINAL, tables.at_the_end()) for note in table.notes]
     assert "carbo, preset default on Ising λ=0: runs with the settings before its newest, revision aaa" in notes
     every = arrange(ancient + old + new, Selection(all_versions=True))
-    assert (every.before, len(every.versions)) == ({}, 3)
+    assert (every.stand_ins, len(every.versions)) == ({}, 3)
 
 
 def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None:
@@ -241,7 +239,7 @@ def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None
     (version,) = shown.versions
     assert shown.ends("branin", ORIGINAL, version) == {Case(1, None): 4.0}
     assert shown.ends("pest-control", ORIGINAL, version) == {Case(1, None): 12.0}
-    assert shown.older == {"default": 2}
+    assert shown.hidden == {"default": 2}
 
 
 def test_a_variants_settings_for_noisy_values_belong_to_it_too_whatever_the_preset_is_by_now() -> None:
@@ -263,12 +261,12 @@ def test_three_versions_of_one_revision_have_three_labels() -> None:
 
 def test_a_run_recorded_twice_counts_once() -> None:
     shown = arrange(branin("default", {1: 4.0}) + branin("default", {1: 5.0}) + branin("default", {2: 6.0}))
-    assert cell(tables.measured(shown, ORIGINAL, tables.at_the_end())[0], "carbo, preset default").text == (
+    assert cell(tables.measure_tables(shown, ORIGINAL, tables.at_the_end())[0], "carbo, preset default").text == (
         "5.0000 ± 1.0000 (2)"
     )
 
 
-def test_runs_with_another_budget_are_left_out_and_said() -> None:
+def test_runs_with_another_budget_are_left_out_and_noted() -> None:
     short = record("branin", "default", 2, falling(0.5, 30))
     shown = arrange([*branin("default", {1: 4.0}), short])
     assert cell(effort.runs(shown, ORIGINAL), "carbo, preset default").text == "1"
@@ -299,7 +297,7 @@ def three_methods() -> Results:
 
 
 def test_values_stand_above_the_papers_own_and_below_comes_the_best_possible() -> None:
-    (found,) = tables.measured(three_methods(), ORIGINAL, tables.at_the_end())
+    (found,) = tables.measure_tables(three_methods(), ORIGINAL, tables.at_the_end())
     assert [row.label for row in found.rows] == [
         "carbo, preset default", "carbo, preset paper", "COMBO, printed", "Random search",
         "SA, printed", "SMAC, printed", "TPE, printed", "best possible",
@@ -490,23 +488,23 @@ def test_latex_is_balanced_and_escaped(found: list[Table]) -> None:
 # --- what is lost, and the page
 
 
-def test_a_lost_comparison_is_said_and_a_won_one_counted() -> None:
+def test_a_lost_comparison_is_listed_and_a_won_one_counted() -> None:
     ends = dict.fromkeys(range(1, 6), 0.5)
     better = {run: 0.45 + 0.001 * run for run in ends}
     shown = arrange(branin("default", ends) + branin("smac", better) + branin("random", dict.fromkeys(ends, 0.9)))
-    found = verdicts.against_rivals(shown, ORIGINAL, "default")
+    found = losses.against_rivals(shown, ORIGINAL, "default")
     assert [(each.other, each.sign, each.clear) for each in found] == [("Random search", -1, True), ("SMAC3", 1, True)]
-    assert [str(each) for each in verdicts.lost(found)] == [
+    assert [str(each) for each in losses.lost(found)] == [
         "Branin, original: SMAC3 by 0.0470 ± 0.0007 (5 runs), clearly"
     ]
-    assert verdicts.score(found) == (
+    assert losses.score(found) == (
         "better in 1 of 2 comparisons (clearly in 1), the same in 0, worse in 1 (clearly in 1)"
     )
 
 
 def test_two_runs_need_more_than_two_standard_errors_to_be_clear() -> None:
     shown = arrange(branin("default", {1: 0.50, 2: 0.50}) + branin("smac", {1: 0.46, 2: 0.48}))
-    (verdict,) = verdicts.against_rivals(shown, ORIGINAL, "default")
+    (verdict,) = losses.against_rivals(shown, ORIGINAL, "default")
     assert verdict.behind.mean == pytest.approx(3 * (verdict.behind.error or 0))
     assert verdict.limit == pytest.approx(12.7062, abs=1e-4)  # Student's t with one degree of freedom
     assert not verdict.clear
@@ -516,7 +514,7 @@ def test_two_runs_need_more_than_two_standard_errors_to_be_clear() -> None:
 def test_the_paper_preset_falls_short_beyond_two_standard_errors(end: float, short: bool) -> None:
     # printed 0.4113 ± 0.0012; ours without spread
     shown = arrange(branin("paper", {1: end, 2: end}))
-    assert bool(verdicts.short_of_paper(shown)) == short
+    assert bool(losses.short_of_paper(shown)) == short
 
 
 def test_the_page_says_how_it_is_made_what_is_lost_and_where_it_comes_from(tmp_path: Path) -> None:
