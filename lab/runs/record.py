@@ -19,7 +19,7 @@ import numpy as np
 
 from carbo.errors import DataError
 from carbo.numerics.types import Floats, Ints
-from carbo.settings import dotted, implied
+from carbo.settings import dotted, implied, nested
 
 FORMAT = 1
 LIMITS, LONGEST = ("learn_from", "predict_from"), 400
@@ -87,11 +87,12 @@ def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     """A method's settings without those that change nothing, so that equal settings of different revisions are equal.
 
     Left out are settings that say what their absence says too (`carbo.settings.implied`), and limits that no run
-    reaches. Priors have dotted names.
+    reaches.
     """
     named = dotted(settings) if "priors" in settings else dict(settings)
     unreached = {key for key in LIMITS if named.get(key) is not None and named[key] >= LONGEST}
-    return {key: value for key, value in named.items() if key not in unreached and not implied(key, named)}
+    kept = {key: value for key, value in named.items() if key not in unreached and not implied(key, named)}
+    return nested(kept) if "priors" in settings else kept
 
 
 def line(record: Record) -> str:

@@ -152,7 +152,7 @@ class Settings:
         missing = sorted(dotted(DEFAULT.to_dict()).keys() - named.keys())
         if missing:
             raise SettingsError(f"saved settings: expected {missing[0]!r} among them, got none of that name")
-        return DEFAULT.changed(_nested(named))
+        return DEFAULT.changed(nested(named))
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some values changed; "priors" may be a mapping of some priors."""
@@ -229,7 +229,7 @@ def dotted(values: Mapping[str, Any]) -> dict[str, Any]:
     return own | {f"priors.{key}": value for key, value in priors.items()}
 
 
-def _nested(named: Mapping[str, Any]) -> dict[str, Any]:
+def nested(named: Mapping[str, Any]) -> dict[str, Any]:
     """The inverse of `dotted`."""
     own = {key: value for key, value in named.items() if not key.startswith("priors.")}
     return own | {"priors": {key[7:]: value for key, value in named.items() if key.startswith("priors.")}}
