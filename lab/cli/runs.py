@@ -60,7 +60,7 @@ def add(what: Commands) -> None:
     forms.add_argument("--both-forms", action="store_true", help="problems as they are, and relocated")
     run.add_argument("--budget", type=count, help="at most so many evaluations a run (default: the problem's own)")
     run.add_argument("--data", action="append", default=[], metavar="FOLDER|digits|cifar10",
-                     help="folder of downloaded files, .wcnf and CIFAR-10 (default: what the environment has as "
+                     help="folder of downloaded files, .wcnf, CIFAR-10, tables (default: what the environment has as "
                      f"{DATA}); or what the problem nas stands for (default digits); may be given twice")  # fmt: skip
     run.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (default results/)")
     _add_engine(run)

@@ -49,7 +49,10 @@ METHODS: dict[str, Method] = {
 """Every method by its name; `method` is the way in."""
 
 
-NOT_IN_EXTRA = {("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine"}
+NOT_IN_EXTRA = {
+    ("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine",
+    ("nas", "ViennaRNA"): "pip install ViennaRNA",
+}
 
 
 def method(name: str) -> Method:

@@ -14,7 +14,7 @@ class Strategy(Protocol):
     """One run of a method; it minimises. The runner tells it the initial points first, then asks and tells in turn."""
 
     def tell(self, row: Ints, value: float) -> None:
-        """The value at a row (d,), one it asked for or an initial one."""
+        """The value at a row (d,), one it asked for or an initial one; NaN, a failure, if it `learns_failures`."""
 
     def ask(self) -> Ints:
         """The next row (d,) to evaluate."""
@@ -40,6 +40,8 @@ class Method:
     valid_only: bool = False
     """Started with a space whose constraint leaves out the rows that a problem calls invalid."""
     unconstrained_only: bool = False
+    learns_failures: bool = False
+    """Told NaN where an evaluation failed; any other method is told a penalty, the worst value so far."""
     design: Callable[[Space, Ints, int], Ints] | None = None
     """(space, the problem's initial rows, run) to the rows that it starts from instead; None: from the problem's."""
     noisy: Method | None = None

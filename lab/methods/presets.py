@@ -42,7 +42,7 @@ class Carbo:
 def _method(name: str, title: str, settings: Settings) -> Method:
     # The laboratory tells the initial points, however few: the optimiser is not to draw more of its own.
     told = dataclasses.replace(settings, initial=1)
-    return Method(name, title, partial(Carbo, told), recorded(told))
+    return Method(name, title, partial(Carbo, told), recorded(told), learns_failures=True)
 
 
 def _replicating(make: Callable[[Settings], Method], settings: Settings) -> Method:

@@ -22,7 +22,7 @@ from carbo.space.variables import Binary
 from lab.problems.seeds import checked_run, start_rows, start_seed
 
 Objective = Callable[[Ints], float]
-"""A row (d,) to its value; smaller is better."""
+"""A row (d,) to its value; smaller is better. NaN where the evaluation fails, if the problem `fails`."""
 Design = Callable[[int], Ints]
 """A run in 1..25 to its initial rows (n, d)."""
 
@@ -51,6 +51,8 @@ class Problem:
     instance: Mapping[str, Any] = field(default_factory=dict)
     """What fixes the instance, as JSON."""
     noisy: bool = False
+    fails: bool = False
+    """Some evaluations fail and have no value: NaN. Which ones is not known beforehand."""
     relocation: int | None = None
     """The seed of `relocated`; None for the original."""
     valid: Callable[[Ints], bool] | None = None

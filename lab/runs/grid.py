@@ -9,7 +9,7 @@ from typing import Any
 
 from carbo.errors import SettingsError
 from lab.methods import METHODS, Method, method, require
-from lab.problems import FILES, PROBLEMS, RUNS, Problem, problem
+from lab.problems import FILES, PROBLEMS, RUNS, SHAPES, TABLES, Problem, problem
 from lab.runs.record import Key, canonical
 
 PAPER = (
@@ -29,6 +29,17 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     "random": ("maxcut-random", "maxsat-random"),
     "sparse": tuple(name for name in PROBLEMS if name.startswith("sparse-")),
     "families": ("nk", "labs", "assignment", "mixed", "knapsack"),
+    "tables": tuple(name for name in TABLES if name != "table-config-sql"),
+    "new": (
+        "sparse-categories",
+        "flags",
+        "quantised",
+        *(shape.name for shape in SHAPES),
+        "ackley53",
+        "feature-selection",
+        "rna",
+        "third-order",
+    ),
     "nas": ("nas-digits",),
 }
 EXPERIMENTS = ("default-trust", "default-told")

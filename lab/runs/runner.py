@@ -39,12 +39,11 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
         trail.evaluate(row)
     seconds, told = [], 0
     while len(trail.values) < task.budget:
-        progress(len(trail.values), min(trail.values))
+        progress(len(trail.values), float(np.fmin.reduce(trail.values)))
         began = process_time()
-        _tell(strategy, trail, told)
+        told = _tell(strategy, trail, told, chosen.learns_failures)
         row = strategy.ask()
         seconds.append(process_time() - began)
-        told = len(trail.values)
         trail.evaluate(_checked(row, problem, task.method))
     return Record(
         problem=task.problem,
@@ -94,16 +93,23 @@ class _Trail:
 
     def evaluate(self, row: Ints) -> None:
         value = float(self._problem.objective(row))
-        if not np.isfinite(value):
+        if not np.isfinite(value) and not (self._problem.fails and np.isnan(value)):
             raise DataError(f"{self._problem.name}: expected a finite value, got {value} at {row.tolist()}")
         self.rows.append(row)
         self.values.append(value)
 
 
-def _tell(strategy: Strategy, trail: _Trail, told: int) -> None:
-    """Tell what it has not been told: the initial points at first, then the last evaluation."""
+def _tell(strategy: Strategy, trail: _Trail, told: int, learns_failures: bool) -> int:
+    """Tell what it has not been told: the initial points at first, then the last evaluation. Returns how many it knows.
+
+    A failure is NaN or a penalty, the worst value so far. While there is none, what needs a penalty is told later.
+    """
+    worst = np.fmax.reduce(trail.values)
+    if np.isnan(worst) and not learns_failures:
+        return told
     for row, value in zip(trail.rows[told:], trail.values[told:], strict=True):
-        strategy.tell(row.copy(), value)
+        strategy.tell(row.copy(), float(worst) if np.isnan(value) and not learns_failures else value)
+    return len(trail.values)
 
 
 def _checked(row: Ints, problem: Problem, name: str) -> Ints:
