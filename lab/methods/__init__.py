@@ -21,7 +21,7 @@ from lab.methods.hyperopt_tpe import TPE_HYPEROPT
 from lab.methods.known_kernel import TOLD, told
 from lab.methods.optuna_gp import GP
 from lab.methods.optuna_tpe import TPE
-from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, variant
+from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, PENALISED, variant
 from lab.methods.random_search import RANDOM
 from lab.methods.smac import SMAC
 from lab.methods.trust import TRUST
@@ -39,6 +39,7 @@ METHODS: dict[str, Method] = {
         GP,
         PAPER_PRESET,
         DEFAULT_PRESET,
+        PENALISED,
         TRUST,
         TOLD,
         COMBO_GM,

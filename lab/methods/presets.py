@@ -136,5 +136,14 @@ def _read(text: str) -> Any:
 
 PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)
 DEFAULT_PRESET = _replicating(partial(_method, "default", "carbo, preset default"), DEFAULT)
+PENALISED = dataclasses.replace(
+    DEFAULT_PRESET,
+    name="default-penalty",
+    title="carbo, preset default told a penalty for failures",
+    settings={**DEFAULT_PRESET.settings, "failures": "penalty"},
+    learns_failures=False,
+    noisy=None,
+)
+"""What the model of failures is worth: as the other methods that learn none. Asked for by name."""
 COMBO_GM = _method("combo-gm", "COMBO/GM", dataclasses.replace(PAPER, priors=Priors(beta="gamma")))
 """beta ~ Gamma(1, 3): shape 1, rate 3."""

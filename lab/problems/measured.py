@@ -97,6 +97,7 @@ def table(path: str | Path, run: int, better: str = SMALLER) -> Problem:
     )
     permitted = Membership(free.names, frozenset(tuple(params.values()) for params in free.decode_many(rows)))
     space = free if len(rows) == free.cardinality else Space(variables, constraint=permitted)
+    best = float(np.nanmin(sign * values))
     return Problem(
         name=f"table-{_stem(Path(path))}",
         run=checked_run(run),
@@ -104,8 +105,8 @@ def table(path: str | Path, run: int, better: str = SMALLER) -> Problem:
         budget=BUDGET,
         objective=objective,
         design=partial(_design, rows),
-        optimum=float(np.nanmin(sign * values)),
-        instance={"table": _stem(Path(path)), "numbers": digest(rows, values), "better": better,
+        optimum=best,
+        instance={"table": _stem(Path(path)), "numbers": digest(rows, values), "better": better, "best": best,
                   "start_seed": single_seed(TAG, run)},
         fails=bool(np.isnan(values).any()),
     )  # fmt: skip

@@ -42,7 +42,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "nas": ("nas-digits",),
 }
-EXPERIMENTS = ("default-trust", "default-told")
+EXPERIMENTS = ("default-trust", "default-told", "default-penalty")
 """Ideas that were tried, and are asked for by name."""
 OWN = ("paper", "default", *EXPERIMENTS)
 METHOD_GROUPS: dict[str, tuple[str, ...]] = {

@@ -48,6 +48,7 @@ LOOKS = {
     "combo-gm": Look(BLUE, ":"),
     "default-trust": Look(RED, ":"),
     "default-told": Look(RED, "--"),
+    "default-penalty": Look(RED, "-."),
     "random": Look(GREY, "-"),
     "annealing": Look(BLACK, "-"),
     "genetic": Look(BLACK, "--"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import itertools
 import json
@@ -49,6 +50,7 @@ from lab.problems.third_order import function as cubic
 from lab.runs import runner
 from lab.runs.grid import PROBLEM_GROUPS, Task, Wanted, grid
 from lab.runs.record import line, parse, read
+from lab.tables.results import optimum
 from tests.lab.test_families import climbed
 
 NEW = PROBLEM_GROUPS["new"]
@@ -523,7 +525,7 @@ def test_the_lines_are_the_space_and_their_values_the_objective(tmp_path: Path) 
 
 def test_where_larger_is_better_values_are_negated(tmp_path: Path) -> None:
     p = measured.table(table_file(tmp_path), 1, better=measured.LARGER)
-    assert p.optimum == -6.0
+    assert p.optimum == p.instance["best"] == -6.0
     assert sorted(values(p, p.space.all_rows()).tolist())[:3] == [-6.0, -4.0, -3.5]
     assert measured.percent_behind(-3.0, -6.0) == pytest.approx(50)
     assert {name for name, better in TABLES.items() if better == measured.LARGER} == {
@@ -644,6 +646,54 @@ def test_penalties_wait_for_the_first_success(monkeypatch: pytest.MonkeyPatch) -
     assert record.best[-1] == 4.0
 
 
+def test_optuna_learns_failures_by_a_constraint_that_all_of_its_trials_have() -> None:
+    pytest.importorskip("optuna")
+    p = problem("flags", 1)
+    study: Any = METHODS["tpe"].start(p.space, 1, 20)
+    rows, told = p.design(1), [FAIL, FAIL, 3.0, 5.0, FAIL, 4.0]
+    for row, value in zip(rows, told, strict=False):
+        study.tell(row, value)
+    for value in (FAIL, 2.0):
+        study.tell(study.ask(), value)
+    trials = study._study.trials
+    assert [trial.value for trial in trials] == [3.0, 3.0, 3.0, 5.0, 5.0, 4.0, 5.0, 2.0]
+    assert [list(trial.constraints.values()) for trial in trials] == [[1], [1], [-1], [-1], [1], [-1], [1], [-1]]
+    found = [[trial.params[name] for name in p.space.names] for trial in trials[:6]]
+    np.testing.assert_array_equal(found, rows[:6])
+
+
+def test_optuna_has_no_constraint_where_nothing_fails() -> None:
+    pytest.importorskip("optuna")
+    p = problem("sparse-categories", 1)
+    study: Any = METHODS["tpe"].start(p.space, 1, 20)
+    for row in p.design(1):
+        study.tell(row, p.objective(row))
+    study.tell(study.ask(), 0.0)
+    assert not any(trial.constraints for trial in study._study.trials)
+
+
+def test_the_default_preset_is_told_a_penalty_when_its_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+    real = METHODS["default-penalty"].start
+
+    class Listener:
+        def __init__(self, *arguments: Any) -> None:
+            self.inner = real(*arguments)
+            self.ask = self.inner.ask
+
+        def tell(self, row: Ints, value: float) -> None:
+            told.append(value)
+            self.inner.tell(row, value)
+
+    monkeypatch.setitem(METHODS, "default-penalty", dataclasses.replace(METHODS["default-penalty"], start=Listener))
+    task = grid(Wanted(["flags"], ["default-penalty"], [1], budget=13)).tasks[0]
+    record = runner.perform(task, task.build(), lambda *_: None)
+    failed = np.isnan(record.values[:10])
+    assert failed.any()
+    assert told[:10] == np.where(failed, np.nanmax(record.values[:10]), record.values[:10]).tolist()
+    assert METHODS["default"].learns_failures
+
+
 def test_failures_are_null_on_disk_and_come_back(tmp_path: Path) -> None:
     assert cli.main(["run", "--problem", "flags,ehrlich-8x10", "--method", "random,genetic", "--runs", "2",
                      "--budget", "30", "--out", str(tmp_path)]) == 0  # fmt: skip
@@ -670,6 +720,7 @@ def test_a_table_is_run_from_the_folder_that_data_names(tmp_path: Path) -> None:
     options = ["--runs", "1", "--budget", "14", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
     assert cli.main(["run", "--problem", "table-config-llvm", "--method", "random,default", *options]) == 0
     for record in read(tmp_path / "out"):
+        assert optimum(record) == min(1.0 + row.sum() for row in rows if not row[:2].all())  # without the file
         measured_ = {tuple(row): FAIL if row[:2].all() else 1.0 + row.sum() for row in rows}
         np.testing.assert_array_equal(record.values, [measured_[tuple(row)] for row in record.rows])
 
