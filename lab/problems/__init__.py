@@ -17,6 +17,7 @@ from lab.problems.ackley import ackley53
 from lab.problems.assignment import assignment
 from lab.problems.base import LAMBDAS, Problem, Relocated
 from lab.problems.branin import branin
+from lab.problems.colouring import colouring
 from lab.problems.contamination import contamination
 from lab.problems.ehrlich import SHAPES, ehrlich
 from lab.problems.feature_selection import feature_selection
@@ -104,6 +105,7 @@ PROBLEMS: dict[str, Builder] = {
     "feature-selection": _own_case(feature_selection),
     "rna": _without_data(rna),
     "third-order": _own_case(third_order),
+    "graph-colouring": _own_case(colouring),
     "nas-digits": _search("digits"),
     "nas-cifar10": _search("cifar10"),
 }
@@ -136,6 +138,7 @@ __all__ = [
     "ackley53",
     "assignment",
     "branin",
+    "colouring",
     "contamination",
     "ehrlich",
     "feature_selection",

@@ -13,17 +13,18 @@ least value is that much below the least value without the combination.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from carbo.numerics.types import Ints
 from carbo.space.space import Space
 from carbo.space.variables import Categorical
-from lab.problems.base import Problem, random_design
+from lab.problems.base import Problem
 from lab.problems.digest import digest
 from lab.problems.factors import Factor, Factors
-from lab.problems.seeds import checked_run, checked_seed, instance_stream, single_seed
+from lab.problems.seeds import checked_run, checked_seed, instance_stream, single_seed, start_rows
 
 TAG = "carbo_SPARSE_CATEGORIES"
 VARIABLES, MATTER, TOGETHER = 30, 6, 3
@@ -39,7 +40,7 @@ class Made(NamedTuple):
 
 
 def sparse_categories(seed: int, run: int = 1) -> Problem:
-    """A random function, to be minimised. The optimum is exact."""
+    """A random function, to be minimised. The optimum is exact. No initial row has the combination."""
     made = instance(checked_seed(seed))
     space = Space({f"x{i}": Categorical(list("abcdefg"[:size])) for i, size in enumerate(made.sizes, start=1)})
     return Problem(
@@ -48,7 +49,7 @@ def sparse_categories(seed: int, run: int = 1) -> Problem:
         space=space,
         budget=BUDGET,
         objective=made.function,
-        design=random_design(TAG, space, INITIAL),
+        design=partial(_design, made),
         optimum=made.function.least(),
         instance={"seed": int(seed), "numbers": digest(made.sizes, *(f.table for f in made.function.each)),
                   "start_seed": single_seed(TAG, run)},
@@ -69,3 +70,9 @@ def instance(seed: int) -> Made:
     bonus = np.zeros([sizes[i] for i in scope])
     bonus[values] = -cost - spread
     return Made(tuple(sizes), Factors((*alone, Factor(scope, bonus))))
+
+
+def _design(made: Made, run: int) -> Ints:
+    combination = Factors(made.function.each[-1:])
+    rows = start_rows(single_seed(TAG, run), np.array(made.sizes), 4 * INITIAL)
+    return np.asarray(rows[combination.many(rows) == 0][:INITIAL])

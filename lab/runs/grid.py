@@ -39,6 +39,7 @@ PROBLEM_GROUPS: dict[str, tuple[str, ...]] = {
         "feature-selection",
         "rna",
         "third-order",
+        "graph-colouring",
     ),
     "nas": ("nas-digits",),
 }

@@ -28,6 +28,7 @@ from lab.problems import (
     TABLES,
     Problem,
     ackley,
+    colouring,
     ehrlich,
     feature_selection,
     flags,
@@ -39,6 +40,7 @@ from lab.problems import (
     sparse_categories,
     third_order,
 )
+from lab.problems.colouring import graph
 from lab.problems.ehrlich import Ehrlich, Shape
 from lab.problems.ehrlich import function as sequence_function
 from lab.problems.flags import build
@@ -152,7 +154,7 @@ def test_instances_and_starts_are_the_same_in_another_process() -> None:
 
 
 def test_the_tags_have_streams_of_their_own() -> None:
-    makers = (ehrlich, feature_selection, flags, quantised, rna, sparse_categories, third_order)
+    makers = (colouring, ehrlich, feature_selection, flags, quantised, rna, sparse_categories, third_order)
     new = [ackley.TAG, measured.TAG, *(sys.modules[maker.__module__].TAG for maker in makers)]
     old = [seeds.NK, seeds.LABS, seeds.ASSIGNMENT, seeds.MIXED, seeds.KNAPSACK, seeds.SPARSE, seeds.MAXSAT,
            seeds.BRANIN, seeds.ISING, seeds.CONTAMINATION, seeds.PEST_CONTROL]  # fmt: skip
@@ -180,6 +182,10 @@ def test_the_combination_is_worth_a_standard_deviation_and_the_rest_is_dead(seed
     assert p.optimum == pytest.approx(found[has].min(), abs=1e-12)
     spread = math.sqrt(sum(np.mean((f.table - f.table.mean()) ** 2) for f in alone))
     assert found[~has].min() - found[has].min() == pytest.approx(spread, abs=1e-9)
+    for run in range(1, 26):
+        first = sparse_categories(seed, run).design(run)
+        assert len(first) == 10
+        assert not (first[:, list(together.scope)] == combination[0]).all(axis=1).any()
     row = some_rows(p, 1)[0]
     for i in set(range(30)) - set(those):
         assert {p.objective(np.where(np.arange(30) == i, v, row)) for v in range(sizes[i])} == {p.objective(row)}
@@ -419,6 +425,21 @@ def least_cubic(function: Cubic, low: int = 18) -> int:
 def test_the_known_least_value_is_that_of_walsh_transforms(bits: int) -> None:
     p, function = third_order(1, bits=bits), cubic(1, bits)
     assert p.optimum == least_cubic(function, low=min(18, bits - 2)) / function.unit
+
+
+# -- graph colouring -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 25])
+def test_conflicts_are_edges_between_nodes_of_one_colour_and_can_be_avoided(seed: int) -> None:
+    p, drawn = colouring(seed), graph(seed)
+    edges = {tuple(edge) for edge in drawn.edges.tolist()}
+    assert len(edges) == 135
+    assert all(i < j for i, j in edges)
+    for row in some_rows(p, 20).tolist():
+        assert p.objective(np.array(row)) == sum(row[i] == row[j] for i, j in edges)
+    assert p.objective(drawn.hidden) == p.optimum == 0.0
+    assert p.objective(np.array([2, 0, 3, 1])[drawn.hidden]) == 0.0
 
 
 # -- feature selection -----------------------------------------------------------------------------------------------
