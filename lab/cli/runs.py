@@ -60,8 +60,8 @@ def add(what: Commands) -> None:
     forms.add_argument("--both-forms", action="store_true", help="problems as they are, and relocated")
     run.add_argument("--budget", type=count, help="at most so many evaluations in a run (default: the problem's own)")
     run.add_argument("--data", action="append", default=[], metavar="FOLDER|digits|cifar10",
-                     help=f"folder of downloaded files, .wcnf and CIFAR-10 (default: ${DATA}); or the images of the "
-                     "problem nas (default digits); may be given twice")  # fmt: skip
+                     help=f"folder of downloaded files, .wcnf, CIFAR-10 and measured tables (default: ${DATA}); or the "
+                     "images of the problem nas (default digits); may be given twice")  # fmt: skip
     run.add_argument("--out", type=Path, default=Path("results"), help="folder of the results (default results/)")
     _add_engine(run)
     only = run.add_mutually_exclusive_group()

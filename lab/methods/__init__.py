@@ -22,7 +22,7 @@ from lab.methods.known_kernel import KNOWN_KERNEL
 from lab.methods.known_kernel import variant as known_kernel_variant
 from lab.methods.optuna_gp import GP
 from lab.methods.optuna_tpe import TPE
-from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, variant
+from lab.methods.presets import COMBO_GM, DEFAULT_PRESET, PAPER_PRESET, PENALISED, variant
 from lab.methods.random_search import RANDOM
 from lab.methods.smac import SMAC
 
@@ -40,6 +40,7 @@ METHODS: dict[str, Method] = {
         PAPER_PRESET,
         DEFAULT_PRESET,
         KNOWN_KERNEL,
+        PENALISED,
         COMBO_GM,
         BOCS_SDP,
         BOCS_SA3,
@@ -48,7 +49,10 @@ METHODS: dict[str, Method] = {
 """Every method by its name; use `method` to get one."""
 
 
-NOT_IN_EXTRA = {("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine"}
+NOT_IN_EXTRA = {
+    ("bench", "torch"): "pip install torch, in the build (CPU or CUDA) that suits the machine",
+    ("nas", "ViennaRNA"): "pip install ViennaRNA",
+}
 
 
 def method(name: str) -> Method:

@@ -14,7 +14,7 @@ class Strategy(Protocol):
     """One run of a method, which minimises. It is told the initial points first; then it is asked and told in turn."""
 
     def tell(self, row: Ints, value: float) -> None:
-        """Take the value at a row (d,): an initial one, or one that `ask` returned."""
+        """Take the value at a row (d,): an initial one, or one that `ask` returned. NaN: a failure."""
 
     def ask(self) -> Ints:
         """Return the next row (d,) to evaluate."""
@@ -40,6 +40,8 @@ class Method:
     valid_only: bool = False
     """Whether invalid rows of a problem are hidden from it, by a constraint of its space."""
     unconstrained_only: bool = False
+    learns_failures: bool = False
+    """Whether the method is told NaN for a failure. Any other method is told a penalty: the worst value so far."""
     initial: int | None = None
     """Number of the problem's initial points that the method starts from, the first ones; None: all of them."""
     when_noisy: Method | None = None

@@ -22,5 +22,10 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
 
 
 GP = Method(
-    NAME, "Gaussian process (Optuna)", within_constraint(start), {"deterministic_objective": False}, ("optuna", "torch")
+    NAME,
+    "Gaussian process (Optuna)",
+    within_constraint(start),
+    {"deterministic_objective": False},
+    ("optuna", "torch"),
+    learns_failures=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 class OptunaStudy:
-    """One run. Ordered variables are integers, all others categorical. Initial points are added as finished trials."""
+    """One run. Ordered variables are integers, all others categorical. Initial points are added as finished trials.
+
+    Failures are learnt as Optuna's samplers document it: by a constraint, 1 where an evaluation failed and -1 where it
+    did not. All trials of a study need it, so the first failure begins a new study of the same trials, with the same
+    sampler. The value of a failure is the worst one told before; while there is none, failures wait.
+    """
 
     def __init__(self, space: Space, make: Callable[[], BaseSampler]) -> None:
         import optuna
@@ -29,17 +34,43 @@ class OptunaStudy:
         with quiet("optuna"):
             self._study = optuna.create_study(sampler=make())
         self._asked: dict[bytes, Trial] = {}
+        self._told: list[tuple[Ints, float]] = []
+        self._constrained = False
 
     def tell(self, row: Ints, value: float) -> None:
+        self._told.append((row.copy(), float(value)))
+        failed = np.isnan([value for _, value in self._told])
+        if failed.all():
+            return
+        with quiet("optuna"):
+            if failed.any() and not self._constrained:
+                self._begin_again()
+            else:
+                self._add(row, float(value))
+
+    def _begin_again(self) -> None:
+        import optuna
+
+        self._constrained = True
+        self._study = optuna.create_study(sampler=self._study.sampler)
+        self._asked.clear()
+        for row, value in self._told:
+            self._add(row, value)
+
+    def _add(self, row: Ints, value: float) -> None:
         from optuna.trial import create_trial
 
-        with quiet("optuna"):
-            trial = self._asked.pop(row_key(row), None)
-            if trial is not None:
-                self._study.tell(trial, float(value))
-                return
-            params = dict(zip(self._names, row.tolist(), strict=True))
-            self._study.add_trial(create_trial(params=params, distributions=self._distributions, value=float(value)))
+        constraint = {"failure": 1.0 if np.isnan(value) else -1.0} if self._constrained else {}
+        number = float(np.fmax.reduce([each for _, each in self._told])) if np.isnan(value) else value
+        trial = self._asked.pop(row_key(row), None)
+        if trial is not None:
+            for key, violation in constraint.items():
+                trial.set_constraint(key, violation)
+            self._study.tell(trial, number)
+            return
+        params = dict(zip(self._names, row.tolist(), strict=True))
+        more: dict[str, Any] = {"constraints": constraint} if constraint else {}
+        self._study.add_trial(create_trial(params=params, distributions=self._distributions, value=number, **more))
 
     def ask(self) -> Ints:
         with quiet("optuna"):

@@ -19,4 +19,11 @@ def start(space: Space, seed: int, budget: int) -> Strategy:  # noqa: ARG001
     return OptunaStudy(space, partial(TPESampler, seed=seed, multivariate=True))
 
 
-TPE = Method(NAME, "TPE (Optuna, multivariate)", within_constraint(start), {"multivariate": True}, ("optuna",))
+TPE = Method(
+    NAME,
+    "TPE (Optuna, multivariate)",
+    within_constraint(start),
+    {"multivariate": True},
+    ("optuna",),
+    learns_failures=True,
+)

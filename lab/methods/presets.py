@@ -58,7 +58,7 @@ class Carbo:
 def _method(name: str, title: str, settings: Settings) -> Method:
     # The laboratory tells the initial points, however few: the optimiser must not draw any of its own.
     settings = dataclasses.replace(settings, initial=1)
-    return Method(name, title, partial(Carbo, settings), settings.to_dict())
+    return Method(name, title, partial(Carbo, settings), settings.to_dict(), learns_failures=True)
 
 
 def _replicating(make: Callable[[Settings], Method], settings: Settings) -> Method:
@@ -131,5 +131,14 @@ def _value_of(text: str) -> Any:
 
 PAPER_PRESET = _method("paper", "carbo, preset paper", PAPER)
 DEFAULT_PRESET = _replicating(partial(_method, "default", "carbo, preset default"), DEFAULT)
+PENALISED = dataclasses.replace(
+    DEFAULT_PRESET,
+    name="default-penalty",
+    title="carbo, preset default told a penalty for failures",
+    settings={**DEFAULT_PRESET.settings, "failures": "penalty"},
+    learns_failures=False,
+    when_noisy=None,
+)
+"""What the model of failures is worth: as the other methods that learn none. Asked for by name."""
 COMBO_GM = _method("combo-gm", "COMBO/GM", dataclasses.replace(PAPER, priors=Priors(beta="gamma")))
 """beta ~ Gamma(1, 3): shape 1, rate 3."""

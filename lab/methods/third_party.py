@@ -56,7 +56,8 @@ class WithinConstraint:
         self._worst: float | None = None
 
     def tell(self, row: Ints, value: float) -> None:
-        self._worst = value if self._worst is None else max(self._worst, value)
+        if not np.isnan(value):
+            self._worst = value if self._worst is None else max(self._worst, value)
         self._inner.tell(row, value)
 
     def ask(self) -> Ints:

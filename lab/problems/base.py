@@ -22,7 +22,7 @@ from carbo.space.variables import Binary
 from lab.problems.seeds import check_run, start_rows, start_seed
 
 Objective = Callable[[Ints], float]
-"""A function from a row (d,) to its value; smaller is better."""
+"""A function from a row (d,) to its value; smaller is better. NaN: the evaluation failed (`Problem.fails`)."""
 Design = Callable[[int], Ints]
 """A function from a run in 1..25 to its initial rows (n, d)."""
 
@@ -51,6 +51,8 @@ class Problem:
     instance: Mapping[str, Any] = field(default_factory=dict)
     """The data that fix the instance, as JSON values."""
     noisy: bool = False
+    fails: bool = False
+    """Some evaluations fail and have no value: NaN. Which ones is not known beforehand."""
     relocation: int | None = None
     """The seed of the relocation; None for the original problem."""
     valid: Callable[[Ints], bool] | None = None

@@ -15,7 +15,7 @@ from lab.runs.progress import Board
 def listing(data: str | None) -> list[str]:
     """One line for each problem, method and group."""
     lines = ["problems"]
-    lines += [f"  {name:20} {_about_problem(name, data)}" for name in PROBLEMS]
+    lines += [f"  {name:32} {_about_problem(name, data)}" for name in PROBLEMS]
     lines += ["", "methods"]
     lines += [f"  {name:20} {_about_method(each)}" for name, each in METHODS.items()]
     for title, groups, known in (("problems", PROBLEM_GROUPS, PROBLEMS), ("methods", METHOD_GROUPS, METHODS)):
@@ -31,12 +31,13 @@ def _about_problem(name: str, data: str | None) -> str:
     try:
         built = problem(name, 1, data)
     except DataError:
-        what = "CIFAR-10" if name.startswith("nas") else "a .wcnf file"
+        what = "CIFAR-10" if name.startswith("nas") else "a table" if name.startswith("table-") else "a .wcnf file"
         return f"needs {what}; name its folder with --data"
     sizes = built.space.sizes
     least, most = int(sizes.min()), int(sizes.max())
     kind = "binary" if most == 2 else f"of {most} values" if least == most else f"of {least} to {most} values"
     notes = ", noisy" * built.noisy + ", with a constraint" * (built.space.constraint is not None)
+    notes += ", some fail" * built.fails
     return f"{len(sizes)} variables {kind}, {built.budget} evaluations, {len(built.design(1))} of them initial{notes}"
 
 

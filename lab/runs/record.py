@@ -49,7 +49,7 @@ class Record:
     rows: Ints
     """(n, d), in the order of evaluation."""
     values: Floats
-    """(n,), in the order of evaluation."""
+    """(n,), in the order of evaluation; NaN, in the line null, where an evaluation failed."""
     seconds: Floats
     """(n - initial,): processor time of each suggestion, tell and ask together, without evaluations. Other work on the
     machine does not lengthen it.
@@ -62,8 +62,8 @@ class Record:
 
     @property
     def best(self) -> Floats:
-        """(n,): smallest value so far."""
-        return np.asarray(np.minimum.accumulate(self.values))
+        """(n,): smallest value so far; NaN while all have failed."""
+        return np.asarray(np.fmin.accumulate(self.values))
 
     @property
     def key(self) -> Key:
@@ -102,7 +102,7 @@ def line(record: Record) -> str:
         **{each.name: getattr(record, each.name) for each in fields(record)},
         "sizes": list(record.sizes),
         "rows": _pack(record.rows, record.sizes),
-        "values": record.values.tolist(),
+        "values": [None if math.isnan(value) else value for value in record.values.tolist()],
         "seconds": [float(f"{second:.4g}") for second in record.seconds.tolist()],
     }
     return json.dumps(entries, separators=(",", ":"), allow_nan=False) + "\n"
@@ -239,7 +239,7 @@ def _checks() -> dict[str, Callable[[Any], bool]]:
         "seed": _is_count,
         "initial": _is_count,
         "sizes": lambda it: isinstance(it, list) and len(it) > 0 and all(_is_count(k) and k > 0 for k in it),
-        "values": _are_numbers,
+        "values": lambda it: isinstance(it, list) and _are_numbers([value for value in it if value is not None]),
         "seconds": _are_numbers,
     }
     plain = {each.name: _is_object if str(each.type).startswith("dict") else _is_text for each in fields(Record)}

@@ -37,12 +37,11 @@ def perform(task: Task, problem: Problem, progress: Progress) -> Record:
         trail.evaluate(row)
     seconds, first = [], 0
     while len(trail.values) < task.budget:
-        progress(len(trail.values), min(trail.values))
+        progress(len(trail.values), float(np.fmin.reduce(trail.values)))
         began = process_time()
-        _tell(strategy, trail, first)
+        first = _tell(strategy, trail, first, chosen.learns_failures)
         row = strategy.ask()
         seconds.append(process_time() - began)
-        first = len(trail.values)
         trail.evaluate(_valid_row(row, problem, task.method))
     return Record(
         problem=task.problem,
@@ -101,16 +100,23 @@ class _Trail:
 
     def evaluate(self, row: Ints) -> None:
         value = float(self._problem.objective(row))
-        if not np.isfinite(value):
+        if not np.isfinite(value) and not (self._problem.fails and np.isnan(value)):
             raise DataError(f"{self._problem.name}: expected a finite value, got {value} at {row.tolist()}")
         self.rows.append(row)
         self.values.append(value)
 
 
-def _tell(strategy: Strategy, trail: _Trail, first: int) -> None:
-    """Tell the strategy the evaluations from number `first` on: at first the initial points, later the last one."""
+def _tell(strategy: Strategy, trail: _Trail, first: int, learns_failures: bool) -> int:
+    """Tell the strategy the evaluations from number `first` on; returns the number of the next one to tell.
+
+    A failure is NaN or a penalty, the worst value so far. While there is no value, what needs a penalty waits.
+    """
+    worst = np.fmax.reduce(trail.values)
+    if np.isnan(worst) and not learns_failures:
+        return first
     for row, value in zip(trail.rows[first:], trail.values[first:], strict=True):
-        strategy.tell(row.copy(), value)
+        strategy.tell(row.copy(), float(worst) if np.isnan(value) and not learns_failures else value)
+    return len(trail.values)
 
 
 def _valid_row(row: Ints, problem: Problem, name: str) -> Ints:

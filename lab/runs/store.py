@@ -133,7 +133,7 @@ class Store:
 
 def outcome(record: Record) -> Outcome:
     """The outcome of a record."""
-    return Outcome(float(record.values.min()), float(record.seconds.sum()))
+    return Outcome(float(record.best[-1]), float(record.seconds.sum()))
 
 
 @dataclass

@@ -47,6 +47,7 @@ LOOKS = {
     "paper": Look(BLUE, "-", 2.4),
     "combo-gm": Look(BLUE, ":"),
     "default-told": Look(RED, "--"),
+    "default-penalty": Look(RED, "-."),
     "random": Look(GREY, "-"),
     "annealing": Look(BLACK, "-"),
     "genetic": Look(BLACK, "--"),
