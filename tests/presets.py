@@ -8,7 +8,6 @@ PRESETS = ("paper", "default")
 CHEAP: dict[str, Any] = {
     "samples": 2,
     "burn_in": 5,
-    "leapfrogs": 4,
     "random_starts": 100,
     "spray_starts": 20,
     "climbers": 3,
