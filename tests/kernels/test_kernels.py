@@ -279,11 +279,10 @@ class Question(NamedTuple):
 
     def layers(self, variables: Sequence[int], rows: Ints) -> list[Floats]:
         """Of these variables alone, (N, n) each."""
-        sums = [np.zeros((len(rows), len(self.X))) for _ in range(self.kernel.summed)]
+        sums = np.zeros((self.kernel.summed, len(rows), len(self.X)))
         for i in variables:
-            for total, one in zip(sums, self.summands(i, rows), strict=True):
-                total += one
-        return self.kernel.layers(sums)
+            sums += np.array(self.summands(i, rows))
+        return self.kernel.layers(list(sums))
 
     def covariances(self, rows: Ints) -> Floats:
         """(N, n) by the oracles, without windows."""

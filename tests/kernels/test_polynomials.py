@@ -1,4 +1,4 @@
-"""Elementary symmetric polynomials against sums over all subsets, and their derivatives against difference quotients."""
+"""Elementary symmetric polynomials against sums over all subsets, their derivatives against difference quotients."""
 
 from __future__ import annotations
 
