@@ -27,12 +27,12 @@ from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
 from carbo.numerics import linalg
 from carbo.numerics.types import Floats
+from carbo.settings import STANDARD as DEFAULT
 from carbo.space import graphs
 from carbo.space.graphs import Graph
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value, p_value_two
 from tests.models import (
-    DEFAULT,
     GEWEKE_ROWS,
     GEWEKE_SPACE,
     MIXED,
