@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import TypeVar
@@ -135,24 +135,26 @@ def product_gram(space: Sequence[Graph], scale: Scale, beta: Floats, rows: Ints,
 
 
 def order_parts(space: Sequence[Graph], scale: Scale, beta: Floats, r: Floats, rows: Ints, highest: int) -> Floats:
-    """(highest + 1, n, n): each order as the sum over all subsets of that many variables, then the full product.
+    """(highest, n, n): each order as the sum over all subsets of that many variables, divided by its value at z = 1.
 
-    Every part is divided by its value at z = 1. Variables of one value take no part.
+    Variables of one value take no part.
     """
     active = [i for i, g in enumerate(space) if g.size > 1]
     a = {i: r[i] * centred_factor(space[i], scale, float(beta[i]))[np.ix_(rows[:, i], rows[:, i])] for i in active}
     n = len(rows)
     parts = []
     for q in range(1, highest + 1):
-        total, norm = np.zeros((n, n)), 0.0
+        total = np.zeros((n, n))
         for subset in itertools.combinations(active, q):
             total += np.prod([a[i] for i in subset], axis=0)
-            norm += math.prod(float(r[i]) for i in subset)
+        norm = elementary([float(r[i]) for i in active], q)
         parts.append(total / norm if norm > 0 else total)
-    full = np.ones((n, n))
-    for i in active:
-        full *= (1.0 + a[i]) / (1.0 + r[i])
-    return np.stack([*parts, full])
+    return np.stack(parts)
+
+
+def elementary(values: Iterable[float], q: int) -> float:
+    """e_q of the values: the sum over all products of q of them."""
+    return math.fsum(math.prod(chosen) for chosen in itertools.combinations(values, q))
 
 
 def adjacent_parts(space: Sequence[Graph], r: Floats, rows: Ints, highest: int, columns: int = 64) -> Floats:

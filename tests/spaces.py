@@ -9,10 +9,7 @@ from unittest import mock
 import numpy as np
 
 from carbo import Binary, Categorical, Integer, Ordinal, Space
-from carbo.inference import likelihood as gradient
-from carbo.inference import observed_tables as seen
-from carbo.kernels import cross as sums
-from carbo.kernels import orders
+from carbo.kernels import cross, gradient, observed_tables, orders
 from carbo.numerics.types import Floats
 from carbo.space.variables import Variable
 
@@ -52,6 +49,6 @@ def any_kinds(rng: np.random.Generator, most: int) -> list[str]:
 def wide_above(values: int) -> Iterator[None]:
     """Within: variables of more values than that count as wide, so that small spaces can show what large ones do."""
     with contextlib.ExitStack() as stack:
-        for module in (sums, orders, gradient, seen):
+        for module in (cross, orders, gradient, observed_tables):
             stack.enter_context(mock.patch.object(module, "WIDE", values))
         yield

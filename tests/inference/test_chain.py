@@ -1,7 +1,7 @@
 """The Hamiltonian chain of the kernel's parameters: its density is the posterior, its law is right, it survives, and
 it goes on where it stood.
 
-The law is tested as in `test_posterior`, by Geweke's (2004) exact variant, and against the slice sampler's draws.
+The law is tested as in `test_gibbs`, by Geweke's (2004) exact variant, and against the slice sampler's draws.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from scipy import stats
 
 from carbo import Binary, Categorical, Integer, Optimizer, Space
 from carbo.errors import NumericalError, StateError
-from carbo.inference import chain
-from carbo.inference import gibbs as posterior
+from carbo.inference import chain, gibbs
 from carbo.inference.chain import Chain, Posterior, Tuning, draw, layout, mode
-from carbo.inference.data import Data, Hyper
+from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.inference.gibbs import initial
-from carbo.inference.data import Model, Sampling
-from carbo.inference.priors import Priors, Slopes
+from carbo.inference.priors import Priors, Slopes, Supports
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectrum
@@ -39,11 +37,11 @@ from carbo.space import graphs
 from carbo.space.graphs import Graph
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
-from tests.inference.test_gibbs import (
+from tests.models import (
     GEWEKE_ROWS,
     GEWEKE_SPACE,
     MIXED,
-    POOLED,
+    PAPER,
     STANDARD,
     Laws,
     assert_sane,
@@ -52,6 +50,7 @@ from tests.inference.test_gibbs import (
     joint_p_values,
     kernels,
     model_covariance,
+    models,
     parameter,
     parameter_laws,
     prior_draws,
@@ -64,7 +63,7 @@ SHORT = Sampling(samples=4, burn_in=9, leapfrogs=4)
 
 def orders(space: tuple[Graph, ...], highest: int = 3) -> Orders:
     active = max(1, min(highest, sum(g.size > 1 for g in space)))
-    return Orders(tuple(spectrum(g) for g in space), active, False)
+    return Orders(tuple(spectrum(g) for g in space), active)
 
 
 def default(space: tuple[Graph, ...]) -> Model:
@@ -98,16 +97,11 @@ def log_prior(priors: Priors, kernel: Kernel, h: Hyper) -> float:
     """Of all that moves but the mean, one scalar function at a time."""
     total = priors.log_noise(h.log_noise) - 0.5 * float(np.sum((h.log_w / priors.weight_sd) ** 2))
     some = kernel.coordinates()
-    if priors.relevance == "pooled":
-        log_r = h.scales.log_relevance[[at.variable for at in some if at.name == "relevance"]]
-        total += oracles.log_pooled(log_r, priors.relevance_scale)
-        total -= oracles.log_pooled(np.zeros(len(log_r)), priors.relevance_scale)
-        total -= (2.0 + len(log_r)) * math.log(priors.relevance_scale)
-        some = [at for at in some if at.name == "beta"]
-    for at in some:
-        one = priors.log_beta if at.name == "beta" else priors.log_relevance
-        total += one(float(getattr(h.scales, f"log_{at.name}")[at.variable]))
-    return total
+    log_r = h.scales.log_relevance[[at.variable for at in some if at.name == "relevance"]]
+    total += oracles.log_pooled(log_r, priors.relevance_scale)
+    total -= oracles.log_pooled(np.zeros(len(log_r)), priors.relevance_scale)
+    total -= (2.0 + len(log_r)) * math.log(priors.relevance_scale)
+    return total + sum(priors.log_beta(float(h.scales.log_beta[at.variable])) for at in some if at.name == "beta")
 
 
 def exact_log_density(model: Model, space: tuple[Graph, ...], data: Data, h: Hyper) -> float:
@@ -117,9 +111,9 @@ def exact_log_density(model: Model, space: tuple[Graph, ...], data: Data, h: Hyp
 
 PRIORS = {
     "default": DEFAULT,
-    "pooled": dataclasses.replace(POOLED, relevance_scale=0.6),
-    "published": Priors(level="standard", beta="published", noise="published", relevance="half-cauchy"),
-    "gamma": Priors(level="standard", beta="gamma", noise="half-cauchy", relevance="normal", weight_sd=0.7),
+    "standard": dataclasses.replace(STANDARD, relevance_scale=0.6),
+    "published": Priors(level="standard", beta="published"),
+    "gamma": Priors(level="standard", beta="gamma", weight_sd=0.7),
 }
 
 
@@ -140,15 +134,15 @@ def test_the_density_is_the_posterior_with_the_mean_integrated_out(name: str) ->
 
 def test_more_climbs_lead_higher_where_there_are_two_modes() -> None:
     model, gains = Model(orders(MIXED), PRIORS["published"]), {}
-    for n in (14, 15):
+    for n in (20, 21):
         data = some_data(MIXED, n)
         once, often = (mode(model, data, restarts) for restarts in (0, 4))
         gains[n] = often[0] - once[0]
         place = Posterior(model, data, initial(model, data))(layout(model.kernel).flat(often[1]))
         assert place is not None
         assert place.log_f == pytest.approx(often[0], rel=1e-9, abs=1e-9)
-    assert gains[14] == pytest.approx(0.0, abs=1e-6)
-    assert gains[15] > 0.1
+    assert gains[20] == pytest.approx(0.0, abs=1e-6)
+    assert gains[21] > 0.1
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -170,9 +164,8 @@ def test_the_gradient_is_that_of_the_density(name: str) -> None:
 
 
 def test_the_box_is_the_supports_of_the_priors() -> None:
-    priors = Priors(level="standard", relevance_support=(-1.0, 2.0), beta_support=(-3.0, 4.0),
-                    weight_support=(-5.0, 6.0), noise_support=(-7.0, 8.0))  # fmt: skip
-    model = Model(orders(GEWEKE_SPACE, 2), priors)
+    ends = Supports(beta=(-3.0, 4.0), noise=(-7.0, 8.0), weight=(-5.0, 6.0), relevance=(-1.0, 2.0))
+    model = Model(orders(GEWEKE_SPACE, 2), Priors(level="standard", supports=ends))
     data = some_data(GEWEKE_SPACE, 5)
     box = Posterior(model, data, initial(model, data)).box
     np.testing.assert_array_equal(box.low, [-1.0] * 3 + [-3.0] + [-5.0] * 2 + [-7.0])
@@ -229,28 +222,21 @@ def geweke(seed: int, model: Model, move: Transition, laws: Laws, replicates: in
     return p
 
 
-@pytest.mark.parametrize("priors", [STANDARD, POOLED], ids=["horseshoe", "pooled"])
-def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant(priors: Priors) -> None:
-    kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_plausible(geweke(1, Model(kernel, priors), transition, parameter_laws(kernel, priors), 250))
+@pytest.mark.parametrize("name", ["orders", "windows"])
+def test_a_draw_leaves_the_joint_law_of_parameters_and_values_invariant(name: str) -> None:
+    kernel = kernels(GEWEKE_SPACE)[name]
+    assert_plausible(geweke(1, Model(kernel, STANDARD), transition, parameter_laws(kernel, STANDARD), 250))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("beta", "relevance", "highest"),
-    [
-        ("published", "normal", 3),
-        ("gamma", "horseshoe", 3),
-        ("normal", "horseshoe", 1),
-        ("normal", "normal", 2),
-        ("normal", "pooled", 3),
-    ],
+    ("beta", "highest"), [("published", 3), ("gamma", 3), ("normal", 1), ("normal", 2), ("normal", 3)]
 )
 def test_a_draw_leaves_the_joint_law_invariant_under_every_prior(
-    beta: Literal["published", "gamma", "normal"], relevance: Literal["normal", "horseshoe", "pooled"], highest: int
+    beta: Literal["published", "gamma", "normal"], highest: int
 ) -> None:
     kernel = orders(GEWEKE_SPACE, highest)
-    priors = Priors(level="standard", noise="half-cauchy", noise_scale=0.1, beta=beta, relevance=relevance)
+    priors = Priors(level="standard", noise_scale=0.1, beta=beta)
     assert_plausible(geweke(2, Model(kernel, priors), transition, parameter_laws(kernel, priors), 2_000))
 
 
@@ -320,14 +306,13 @@ BROKEN: dict[str, tuple[type[Priors], Transition]] = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_draw_is_seen(what: str) -> None:
     kind, move = BROKEN[what]
-    wrong = kind(level="standard", noise="half-cauchy", noise_scale=0.3, beta="normal", relevance_scale=0.8)
-    kernel = kernels(GEWEKE_SPACE)["orders"]
-    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 100))
+    wrong, kernel = kind(**vars(STANDARD)), kernels(GEWEKE_SPACE)["orders"]
+    assert_rejected(geweke(1, Model(kernel, wrong), move, parameter_laws(kernel, STANDARD), 250))
 
 
 def test_pooled_relevances_that_are_not_counted_are_seen() -> None:
-    wrong, kernel = FewRelevances(**dataclasses.asdict(POOLED)), kernels(GEWEKE_SPACE)["orders"]
-    assert_rejected(geweke(1, Model(kernel, wrong), transition, parameter_laws(kernel, POOLED), 250))
+    wrong, kernel = FewRelevances(**vars(STANDARD)), kernels(GEWEKE_SPACE)["orders"]
+    assert_rejected(geweke(1, Model(kernel, wrong), transition, parameter_laws(kernel, STANDARD), 250))
 
 
 # -- the law of the chain: the slice sampler's draws -----------------------------------------------------------------
@@ -335,12 +320,25 @@ def test_pooled_relevances_that_are_not_counted_are_seen() -> None:
 CHAINS = 24
 
 
-def chain_means(sampling: Sampling, model: Model, seed: int) -> dict[str, Floats]:
+Draws = Callable[[np.random.Generator, Model, Data, Sampling], list[Hyper]]
+
+
+def leaping(rng: np.random.Generator, model: Model, data: Data, sampling: Sampling) -> list[Hyper]:
+    """All parameters at once."""
+    return draw(rng, None, model, data, sampling)[1]
+
+
+def slicing(rng: np.random.Generator, model: Model, data: Data, sampling: Sampling) -> list[Hyper]:
+    """One parameter at a time."""
+    return gibbs.draw(rng, None, model, data, sampling)[1]
+
+
+def chain_means(seed: int, model: Model, draws: Draws) -> dict[str, Floats]:
     """(CHAINS,) of every parameter: its mean, and its mean square, over each of as many independent chains."""
     data, names = some_data(GEWEKE_SPACE, 8), list(parameter_laws(model.kernel, STANDARD))
     means: dict[str, list[float]] = {}
     for rng in np.random.default_rng(seed).spawn(CHAINS):
-        _, samples = draw(rng, None, model, data, sampling)
+        samples = draws(rng, model, data, Sampling(samples=150, burn_in=60))
         for name in names:
             values = np.array([parameter(h, name) for h in samples])
             means.setdefault(name, []).append(float(values.mean()))
@@ -351,17 +349,15 @@ def chain_means(sampling: Sampling, model: Model, seed: int) -> dict[str, Floats
 @functools.cache
 def sliced() -> dict[str, Floats]:
     """Means of chains of slice updates."""
-    model = Model(kernels(GEWEKE_SPACE)["orders"], STANDARD)
-    return chain_means(Sampling(samples=150, burn_in=60), model, 2)
+    return chain_means(2, Model(kernels(GEWEKE_SPACE)["orders"], STANDARD), slicing)
 
 
 def agreement(priors: Priors) -> dict[str, float]:
     """p-values of Welch's test between chains of both kinds. Chains are independent, so that the autocorrelation in
     them needs no estimate; a mean of so many draws is as good as normal.
     """
-    model = Model(kernels(GEWEKE_SPACE)["orders"], priors)
-    leaping, slicing = chain_means(Sampling(samples=150, burn_in=60, leapfrogs=10), model, 1), sliced()
-    return {name: float(stats.ttest_ind(leaping[name], slicing[name], equal_var=False).pvalue) for name in leaping}
+    one, other = chain_means(1, Model(kernels(GEWEKE_SPACE)["orders"], priors), leaping), sliced()
+    return {name: float(stats.ttest_ind(one[name], other[name], equal_var=False).pvalue) for name in one}
 
 
 @pytest.mark.slow
@@ -371,8 +367,7 @@ def test_both_samplers_draw_from_the_same_posterior() -> None:
 
 @pytest.mark.slow
 def test_samplers_of_different_posteriors_are_told_apart() -> None:
-    wrong = NoJacobian(level="standard", noise="half-cauchy", noise_scale=0.3, beta="normal", relevance_scale=0.8)
-    assert_rejected(agreement(wrong))
+    assert_rejected(agreement(NoJacobian(**vars(STANDARD))))
 
 
 # -- tuning ----------------------------------------------------------------------------------------------------------
@@ -538,26 +533,39 @@ def test_a_warm_chain_is_not_burnt_in_again() -> None:
 def test_a_chain_without_tuning_is_burnt_in_from_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a chain of slice updates goes on by Hamiltonian ones, and then back."""
     model, data = default(MIXED), some_data(MIXED, 10)
-    cold, _ = draw(np.random.default_rng(0), None, model, data, Sampling(samples=2, burn_in=2))
+    by_slices = Model(model.kernel, PAPER)
+    cold, _ = draw(np.random.default_rng(0), None, by_slices, data, Sampling(samples=2, burn_in=2))
     assert cold.tuning is None
     seen = Recorder(monkeypatch)
     warm, samples = draw(np.random.default_rng(1), cold, model, data, SHORT)
     assert warm.tuning is not None
     assert len(seen.sizes) == SHORT.burn_in + SHORT.samples
     assert_sane(model, data, samples)
-    back, _ = draw(np.random.default_rng(2), warm, model, data, Sampling(samples=2, burn_in=1_000_000))
+    back, _ = draw(np.random.default_rng(2), warm, by_slices, data, Sampling(samples=2, burn_in=1_000_000))
     assert back.tuning is None
 
 
-@pytest.mark.parametrize("name", ["product", "orders", "orders and product"])
-def test_without_leapfrogs_the_draws_are_the_slice_samplers(name: str) -> None:
-    model, data = Model(kernels(MIXED)[name], DEFAULT), some_data(MIXED, 8)
+@pytest.mark.parametrize("name", ["paper", "product, standard", "orders, published"])
+def test_models_that_are_not_differentiable_are_sampled_by_slices(name: str) -> None:
+    """Either the kernel or the priors have no gradient."""
+    model, data = models(MIXED)[name], some_data(MIXED, 8)
+    assert not model.differentiable
     sampling = Sampling(samples=3, burn_in=2)
     end, samples = draw(np.random.default_rng(3), None, model, data, sampling)
-    hyper, expected = posterior.draw(np.random.default_rng(3), None, model, data, sampling)
+    hyper, expected = gibbs.draw(np.random.default_rng(3), None, model, data, sampling)
     assert end.tuning is None
     np.testing.assert_array_equal(flat(end.hyper), flat(hyper))
     np.testing.assert_array_equal(as_rows(samples), as_rows(expected))
+
+
+@pytest.mark.parametrize("name", ["default", "windows"])
+def test_differentiable_models_are_sampled_by_trajectories(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = models(MIXED)[name], some_data(MIXED, 8)
+    assert model.differentiable
+    seen = Recorder(monkeypatch)
+    end, _ = draw(np.random.default_rng(3), None, model, data, SHORT)
+    assert len(seen.sizes) == SHORT.burn_in + SHORT.samples
+    assert end.tuning is not None
 
 
 def test_a_chain_goes_on_when_data_arrive() -> None:
@@ -574,8 +582,8 @@ def test_a_chain_goes_on_when_data_arrive() -> None:
 def test_a_chain_outside_todays_supports_is_moved_in() -> None:
     model, data = default(GEWEKE_SPACE), some_data(GEWEKE_SPACE, 6)
     warm, _ = draw(np.random.default_rng(0), None, model, data, SHORT)
-    narrow = Priors(level="standard", noise="half-cauchy", beta="normal", relevance_support=(0.5, 0.6),
-                    beta_support=(1.0, 1.5), weight_support=(2.0, 2.5), noise_support=(-1.0, -0.5))  # fmt: skip
+    ends = Supports(beta=(1.0, 1.5), noise=(-1.0, -0.5), weight=(2.0, 2.5), relevance=(0.5, 0.6))
+    narrow = Priors(level="standard", beta="normal", supports=ends)
     _, samples = draw(np.random.default_rng(1), warm, Model(model.kernel, narrow), data, SHORT)
     assert_sane(Model(model.kernel, narrow), data, samples)
     assert len(np.unique(as_rows(samples), axis=0)) > 1
@@ -628,7 +636,7 @@ def test_a_chain_survives_hardly_any_burn_in(burn_in: int) -> None:
 
 def test_noise_is_raised_as_far_as_the_covariance_needs_it() -> None:
     """Equal rows, and a chain that comes with no noise to speak of."""
-    priors = Priors(level="standard", noise="half-cauchy", beta="normal", noise_support=(-60.0, 5.0))
+    priors = Priors(level="standard", beta="normal", supports=Supports(noise=(-60.0, 5.0)))
     model = Model(orders(MIXED), priors)
     data = Data(np.zeros((10, 5), dtype=np.intp), np.random.default_rng(0).normal(size=10))
     h = initial(model, data)._replace(log_noise=-60.0)

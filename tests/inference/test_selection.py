@@ -12,8 +12,12 @@ from scipy import stats
 from carbo import Binary, Categorical, Integer, Optimizer, Space, StateError
 from carbo.errors import NumericalError
 from carbo.inference import chain
-from carbo.inference.selection import FEWEST, Models, Shape, looked
+from carbo.inference.priors import Priors
+from carbo.inference.selection import FEWEST, Models, Shape, reselect
 from carbo.numerics.types import Floats, Ints
+from carbo.settings import DEFAULT
+from carbo.state import belief_from
+from carbo.surrogate.surrogate import Belief, Surrogate
 
 SPACE = Space({**{f"b{i}": Binary() for i in range(6)}, "c": Categorical(list("pqr")), "n": Integer(0, 4)})
 
@@ -26,12 +30,17 @@ def told(n: int, seed: int) -> tuple[Ints, Floats]:
     return rows, np.array([sum(part[v] for part, v in zip(parts, row, strict=True)) for row in rows])
 
 
-def models(space: Space = SPACE) -> Models:
-    return Optimizer(space)._beliefs.models
+def models(space: Space = SPACE, **changes: object) -> Models:
+    return Surrogate(space, DEFAULT.changed(changes)).models
+
+
+def belief(opt: Optimizer) -> Belief:
+    """What it believes now."""
+    return belief_from(opt.state(), Surrogate(opt.space, opt.settings))
 
 
 def choice(rows: Ints, values: Floats) -> Shape:
-    return looked(Shape(), rows, values, models())[0]
+    return reselect(Shape(), rows, values, models())[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -56,12 +65,12 @@ def test_constant_values_ask_for_no_warp(value: float) -> None:
 def test_it_is_looked_at_again_only_when_the_data_have_grown() -> None:
     rows, values = told(50, 0)
     few = FEWEST - 1
-    assert looked(Shape(), rows[:few], values[:few], models()) == (Shape(), None)
-    later, _ = looked(Shape(), rows, values, models())
+    assert reselect(Shape(), rows[:few], values[:few], models()) == (Shape(), None)
+    later, _ = reselect(Shape(), rows, values, models())
     assert 50 < later.due <= 60
     wrong = Shape(0.5, later.due)
-    assert looked(wrong, rows, values, models()) == (wrong, None)
-    put_right, mode = looked(wrong._replace(due=50), rows, values, models())
+    assert reselect(wrong, rows, values, models()) == (wrong, None)
+    put_right, mode = reselect(wrong._replace(due=50), rows, values, models())
     assert put_right.multiple is None
     assert mode is not None
     assert math.isfinite(mode.mean)
@@ -72,7 +81,7 @@ def skewed_run() -> Optimizer:
     opt = Optimizer(SPACE, seed=3, settings={"samples": 3, "burn_in": 5})
     opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
     opt.tell(opt.ask(), 0.01)
-    assert opt._beliefs.shape.multiple is not None
+    assert belief(opt).shape.multiple is not None
     return opt
 
 
@@ -90,24 +99,24 @@ def test_looking_at_the_model_does_not_choose_for_the_next_suggestion() -> None:
     points = one.history()[0]
     one.predict(points)
     one.relevance()
-    assert one._beliefs.shape == two._beliefs.shape
+    assert belief(one).shape == belief(two).shape
     assert one.ask() == two.ask()
 
 
 def test_a_restored_optimiser_keeps_its_warp() -> None:
     opt = skewed_run()
     restored = Optimizer.from_state(SPACE, json.loads(json.dumps(opt.state())))
-    assert restored._beliefs.shape == opt._beliefs.shape
+    assert belief(restored).shape == belief(opt).shape
     assert restored.ask() == opt.ask()
 
 
-def test_without_the_gradient_there_is_no_warp() -> None:
+def test_without_the_gradient_or_where_settings_forbid_it_there_is_no_warp() -> None:
     rows, values = told(40, 1)
-    for changes in ({"sampler": "slice"}, {"warp": "none", "adjacent": "none"}, {"kernel": "product"}):
+    for changes in ({"priors": Priors()}, {"warp": "none", "adjacent": "none"}, {"kernel": "product"}):
         opt = Optimizer(SPACE, seed=0, settings={"samples": 2, "burn_in": 2, **changes})
         opt.tell(SPACE.decode_many(rows), np.exp(2.0 * values))
         opt.ask()
-        assert opt._beliefs.shape == Shape()
+        assert belief(opt).shape == Shape()
 
 
 # -- variables next to each other ------------------------------------------------------------------------------------
@@ -128,7 +137,7 @@ FAR_APART = np.array([0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11])
 
 
 def adjacent(rows: Ints, values: Floats, space: Space = STAGES) -> bool:
-    return looked(Shape(), rows, values, models(space))[0].adjacent
+    return reselect(Shape(), rows, values, models(space))[0].adjacent
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -168,22 +177,25 @@ def test_a_model_that_changes_its_kernel_on_the_way_goes_on_and_comes_back() -> 
 
     def weights() -> int:
         opt.ask()
-        assert opt._beliefs.chain is not None
-        assert opt._beliefs.chain.tuning is not None
-        return len(opt._beliefs.chain.hyper.log_w)
+        chain = belief(opt).chain
+        assert chain is not None
+        assert chain.tuning is not None
+        return len(chain.hyper.log_w)
+
+    def due_again() -> Belief:
+        now = belief(opt)
+        return now._replace(shape=now.shape._replace(due=60))
 
     opt.tell(points[:10], values[:10])
     assert weights() == 3
     opt.tell(points[10:], values[10:])
     assert weights() == 5
-    opt._beliefs.shape = opt._beliefs.shape._replace(due=60)
-    opt.replace_data(rows[:, FAR_APART], values)
+    opt.replace_data(rows[:, FAR_APART], values, belief=due_again())
     assert weights() == 3
-    opt._beliefs.shape = opt._beliefs.shape._replace(due=60)
-    opt.replace_data(rows, values)
+    opt.replace_data(rows, values, belief=due_again())
     assert weights() == 5
     restored = Optimizer.from_state(STAGES, json.loads(json.dumps(opt.state())))
-    assert restored._beliefs.shape == opt._beliefs.shape
+    assert belief(restored).shape == belief(opt).shape
     assert restored.ask() == opt.ask()
 
 
@@ -202,18 +214,18 @@ def test_an_interrupted_change_of_kernels_leaves_the_old_one(monkeypatch: pytest
         patched.setattr(chain, "_burn_in", interrupted)
         with pytest.raises(KeyboardInterrupt):
             opt.ask()
-    assert not opt._beliefs.shape.adjacent
+    assert not belief(opt).shape.adjacent
     restored = Optimizer.from_state(STAGES, json.loads(json.dumps(opt.state())))
     assert opt.ask() == restored.ask()
-    assert opt._beliefs.shape.adjacent
+    assert belief(opt).shape.adjacent
 
 
 def test_the_kernel_is_chosen_without_a_warp_and_under_one() -> None:
     rows, values = in_a_row(1)
-    unwarped = Optimizer(STAGES, settings={"warp": "none"})._beliefs.models
-    assert looked(Shape(), rows, values, unwarped)[0][::2] == (None, True)
-    assert looked(Shape(), rows, np.exp(0.7 * values), unwarped)[0].multiple is None
-    shape, _ = looked(Shape(), rows, np.exp(0.7 * values), models(STAGES))
+    unwarped = models(STAGES, warp="none")
+    assert reselect(Shape(), rows, values, unwarped)[0][::2] == (None, True)
+    assert reselect(Shape(), rows, np.exp(0.7 * values), unwarped)[0].multiple is None
+    shape, _ = reselect(Shape(), rows, np.exp(0.7 * values), models(STAGES))
     assert shape.multiple is not None
     assert shape.adjacent
 
@@ -224,7 +236,7 @@ def test_where_nothing_can_be_factored_the_shape_stays(monkeypatch: pytest.Monke
 
     rows, values = in_a_row(1)
     monkeypatch.setattr(chain, "mode", fails)
-    shape, mode = looked(Shape(2.0, 60, True), rows, values, models(STAGES))
+    shape, mode = reselect(Shape(2.0, 60, True), rows, values, models(STAGES))
     assert shape[::2] == (2.0, True)
     assert shape.due > 60
     assert mode is None
@@ -238,10 +250,11 @@ def test_a_damaged_shape_is_refused(damage: list[object]) -> None:
 
 
 def test_the_setting_decides_before_the_data_do() -> None:
-    asked = {name: stages_run(adjacent=name)._beliefs for name in ("auto", "always", "none")}
-    sizes = {name: beliefs.model.kernel.size for name, beliefs in asked.items()}
-    assert sizes == {"auto": 5, "always": 5, "none": 3}
-    assert asked["always"].shape.adjacent is False
+    for name, size in (("auto", 5), ("always", 5), ("none", 3)):
+        found = belief(stages_run(adjacent=name))
+        assert found.chain is not None
+        assert len(found.chain.hyper.log_w) == size
+        assert found.shape.adjacent == (name == "auto")
 
 
 def test_the_report_says_how_much_lies_between_neighbours() -> None:
@@ -259,5 +272,5 @@ def test_spaces_without_categories_in_a_row_have_nothing_to_choose() -> None:
     levels = Space({"a": Integer(0, 5), "b": Binary(), "c": Integer(0, 5), "d": Binary(), "e": Integer(0, 9)})
     assert models(levels).adjacent is None
     assert models(STAGES).adjacent is not None
-    slow = Optimizer(STAGES, settings={"sampler": "slice"})._beliefs.models
-    assert slow.alone
+    assert models(STAGES, priors=Priors()).alone
+    assert models(STAGES, kernel="product").alone

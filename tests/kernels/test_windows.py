@@ -1,4 +1,4 @@
-"""The kernel's parts of variables in a row, against sums written out."""
+"""Windows, the kernel's parts of variables one after another, against sums written out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carbo import Binary, Categorical, Integer, Space
 from carbo.kernels.base import Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectra_of, spectrum
-from carbo.kernels.windows import COLUMNS, TOTAL, Adjacent, Rows, rows_of
+from carbo.kernels.windows import COLUMNS, TOTAL, Windows, features, windows_of_length
 from carbo.space import graphs
 from carbo.space.graphs import Graph
 from tests import oracles
@@ -37,42 +37,42 @@ def test_parts_are_sums_over_variables_one_after_another(seed: int, highest: int
     space = any_space(rng)
     rows = oracles.random_rows(rng, space, 12)
     scales = Scales(rng.normal(size=len(space)), rng.normal(size=len(space)))
-    kernel = Adjacent(tuple(spectrum(g) for g in space), highest, False)
+    kernel = Orders(tuple(spectrum(g) for g in space), highest, True)
     parts = kernel.parts(scales, rows)
     assert len(parts) == kernel.size
     plain = Orders(kernel.spectra, highest, False).parts(scales, rows)
     np.testing.assert_array_equal(parts[:highest], plain)
     expected = oracles.adjacent_parts(space, np.exp(scales.log_relevance), rows, highest, COLUMNS)
-    count = kernel.rows.orders
+    count = kernel.windows.orders
     np.testing.assert_allclose(parts[highest:], expected[:count], rtol=0, atol=1e-12)
-    assert not np.any(expected[count:])  # of orders without rows
+    assert not np.any(expected[count:])  # of orders without windows
     assert all(np.any(part) for part in expected[:count])
 
 
-def test_rows_pass_over_constants_and_end_at_ordered_values() -> None:
+def test_windows_pass_over_constants_and_end_at_ordered_values() -> None:
     space = Space({"a": Binary(), "k": Categorical(["only"]), "b": Binary(), "c": Categorical(list("xyz")),
                    "n": Integer(0, 4), "d": Binary(), "e": Binary()})  # fmt: skip
-    assert Rows(spectra_of(space.graphs), 3).variables == [(0, 2), (2, 3), (5, 6), (0, 2, 3)]
-    assert Rows(spectra_of(space.graphs), 2).variables == [(0, 2), (2, 3), (5, 6)]
-    assert len(Rows(spectra_of(space.graphs), 1)) == 0
+    assert Windows(spectra_of(space.graphs), 3).variables == [(0, 2), (2, 3), (5, 6), (0, 2, 3)]
+    assert Windows(spectra_of(space.graphs), 2).variables == [(0, 2), (2, 3), (5, 6)]
+    assert len(Windows(spectra_of(space.graphs), 1)) == 0
 
 
-def test_a_row_of_too_many_values_is_left_out() -> None:
+def test_a_window_of_too_many_values_is_left_out() -> None:
     many = math.isqrt(COLUMNS) + 1  # of two such variables there are just COLUMNS features, of three too many
     space = Space({name: Categorical(range(many)) for name in "abc"} | {"d": Binary()})
-    assert Rows(spectra_of(space.graphs), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
+    assert Windows(spectra_of(space.graphs), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
     larger = Space({name: Categorical(range(many + 1)) for name in "abc"})
-    assert Rows(spectra_of(larger.graphs), 3).variables == []
+    assert Windows(spectra_of(larger.graphs), 3).variables == []
 
 
-def test_longer_rows_are_left_out_where_features_would_be_too_many() -> None:
+def test_longer_windows_are_left_out_where_features_would_be_too_many() -> None:
     few, many = (spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(d)}).graphs) for d in (20, 60))
     assert 19 * 16 + 18 * 64 <= TOTAL < 59 * 16 + 58 * 64
-    assert {len(some) for some in Rows(few, 3).variables} == {2, 3}
-    assert {len(some) for some in Rows(many, 3).variables} == {2}
-    assert Adjacent(many, 3, False).size == 4
+    assert {len(some) for some in Windows(few, 3).variables} == {2, 3}
+    assert {len(some) for some in Windows(many, 3).variables} == {2}
+    assert Orders(many, 3, True).size == 4
     hundreds = spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(300)}).graphs)
-    assert len(Rows(hundreds, 3)) == 0
+    assert len(Windows(hundreds, 3)) == 0
 
 
 def test_the_order_of_the_variables_counts_here_and_nowhere_else() -> None:
@@ -81,16 +81,35 @@ def test_the_order_of_the_variables_counts_here_and_nowhere_else() -> None:
     rows, order = rng.integers(0, 2, size=(10, 6)), np.array([3, 0, 5, 1, 4, 2])
     scales = Scales(np.zeros(6), rng.normal(size=6))
     moved = Scales(np.zeros(6), scales.log_relevance[order])
-    one, other = (Adjacent(spectra, 3, False).parts(s, x) for s, x in ((scales, rows), (moved, rows[:, order])))
+    one, other = (Orders(spectra, 3, True).parts(s, x) for s, x in ((scales, rows), (moved, rows[:, order])))
     np.testing.assert_allclose(one[:3], other[:3], rtol=0, atol=1e-12)
     assert np.abs(one[3:] - other[3:]).max() > 0.1
     back = Scales(np.zeros(6), scales.log_relevance[::-1])
-    np.testing.assert_allclose(Adjacent(spectra, 3, False).parts(back, rows[:, ::-1]), one, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(Orders(spectra, 3, True).parts(back, rows[:, ::-1]), one, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("highest", [1, 2, 3])
-def test_kernels_without_such_parts_have_no_rows(highest: int) -> None:
+def test_kernels_without_such_parts_have_no_windows(highest: int) -> None:
     spectra = spectra_of(Space({f"x{i}": Binary() for i in range(4)}).graphs)
-    assert len(rows_of(Orders(spectra, highest, False))) == 0
-    assert len(rows_of(Adjacent(spectra, highest, False))) == sum(4 - q + 1 for q in range(2, highest + 1))
-    assert rows_of(Orders(spectra, highest, False)).features(np.zeros((5, 4), dtype=np.intp)).shape == (5, 0)
+    assert len(Orders(spectra, highest, False).windows) == 0
+    assert len(Orders(spectra, highest, True).windows) == sum(4 - q + 1 for q in range(2, highest + 1))
+    assert Orders(spectra, highest, False).windows.features(np.zeros((5, 4), dtype=np.intp)).shape == (5, 0)
+
+
+@pytest.mark.parametrize("m", range(2, 9))
+def test_inner_products_of_features_are_the_centred_table(m: int) -> None:
+    F = features(m)
+    assert F.shape == (m, m - 1)
+    np.testing.assert_allclose(F @ F.T, (m * np.eye(m) - 1.0) / (m - 1), rtol=0, atol=1e-13)
+
+
+@given(seed=seeds)
+def test_windows_of_a_length_are_runs_of_categories_with_constants_left_out(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space = any_space(rng)
+    kept = [(i, g) for i, g in enumerate(space) if g.size > 1]
+    for q in (1, 2, 3):
+        runs = [kept[k : k + q] for k in range(len(kept) - q + 1)]
+        narrow = [run for run in runs if math.prod(g.size - 1 for _, g in run) <= COLUMNS]
+        expected = [tuple(i for i, _ in run) for run in narrow if all(g.kind == "complete" for _, g in run)]
+        assert windows_of_length(tuple(spectrum(g) for g in space), q) == expected
