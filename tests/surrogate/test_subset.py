@@ -162,7 +162,7 @@ class Seen:
             return build(kernel, hypers, data)
 
         monkeypatch.setattr(chain, "draw", watched_draw)
-        monkeypatch.setattr(ensemble, "build", watched_build)
+        monkeypatch.setattr("carbo.surrogate.surrogate.build", watched_build)
 
 
 @pytest.mark.parametrize("failures", [False, True])

@@ -130,10 +130,10 @@ class Priors:
             value = getattr(self, key)
             if get_origin(kind) is Literal and value not in get_args(kind):
                 raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
-            if kind is float and not (isinstance(value, int | float) and (value > 0 or key == "beta_mean")):
+            if kind is float and not (_finite(value) and (value > 0 or key == "beta_mean")):
                 raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
         for name, ends in zip(Supports._fields, _checked(self.supports), strict=True):
-            numbers = isinstance(ends, tuple) and all(isinstance(end, int | float) for end in ends)
+            numbers = isinstance(ends, tuple) and all(map(_finite, ends))
             if not (numbers and len(ends) == 2 and ends[0] < ends[1]):
                 raise SettingsError(f"prior 'supports', {name}: expected (low, high) with low < high, got {ends!r}")
 
@@ -168,6 +168,10 @@ class Priors:
     def relevance_slope(self, theta: Floats) -> Slopes:
         """The log density of all relevances, as values that sum to it, and its derivatives."""
         return pooled_slope(theta, self.relevance_scale)
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _checked(supports: object) -> Supports:

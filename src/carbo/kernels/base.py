@@ -61,7 +61,8 @@ class Change(NamedTuple):
     """The kernel as a function of one coordinate theta, all other coordinates fixed.
 
     fill    fill(theta, out) writes the signal covariance into out (n, n), Fortran order
-    parts   parts(theta) gives the kernel's parts (P, n, n); the parts that the change began with may be overwritten
+    parts   parts(theta) gives the kernel's parts (P, n, n); it may overwrite the parts that the change began
+            with, and is then called once
     split   the signal covariance in a form that the sampler can eliminate observations from, where there is one
     """
 

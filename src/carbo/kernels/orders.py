@@ -62,7 +62,7 @@ class Orders:
         orders, windows = each[: self.highest].copy(), each[self.highest :]
         orders[1 : len(windows) + 1] += windows
         names = {str(q + 1): float(share) for q, share in enumerate(orders)}
-        return Shares(names, float(windows.sum()) if self.windowed else None)
+        return Shares(names, float(windows.sum()) if len(windows) else None)
 
     # ---- one set of observations, changing parameters
 
