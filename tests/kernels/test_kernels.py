@@ -378,7 +378,7 @@ def test_shares_of_orders_sum_to_one_and_windows_count_at_their_order_too(seed: 
             own = math.fsum((w[s, q] + pair[s]) / w[s].sum() for s in range(3)) / 3
             windows += math.fsum(pair[s] / w[s].sum() for s in range(3)) / 3
             assert found.orders[str(q + 1)] == pytest.approx(own, rel=1e-12)
-        assert found.windows == (pytest.approx(windows, rel=1e-12) if kernel.windowed else None)
+        assert found.windows == (pytest.approx(windows, rel=1e-12) if kernel.windows.orders else None)
 
 
 @pytest.mark.parametrize("name", SPACES)
