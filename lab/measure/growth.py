@@ -112,7 +112,7 @@ def _warm(space: Space, settings: Settings, observations: Observations, repeats:
     from carbo.space.rows import row_keys
     from carbo.surrogate.surrogate import Belief, Surrogate
 
-    rng, surrogate, each = np.random.default_rng(1), Surrogate(space, settings), []
+    rng, surrogate, each = np.random.default_rng(1), Surrogate(space.rows, settings), []
     belief, _ = surrogate.advance(rng, Belief(), observations)  # burns in
     for _ in range(repeats):
         begin = time.process_time()
@@ -120,7 +120,7 @@ def _warm(space: Space, settings: Settings, observations: Observations, repeats:
         middle = time.process_time()
         data, excluded = posterior.view.data, set(row_keys(observations.X))
         best = data.X[int(np.argmin(data.y))]
-        propose(rng, Request(space, settings, posterior.model, excluded, best, None))
+        propose(rng, Request(space.rows, settings, posterior.model, excluded, best, None))
         end = time.process_time()
         each.append({"model": middle - begin, "search": end - middle, "total": end - begin})
     return each

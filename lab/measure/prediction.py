@@ -92,7 +92,7 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
 
     n, rows, values = case.observations, case.record.rows, case.record.values
     settings, restarts = named(model)
-    surrogate, belief = Surrogate(space, settings), Belief()
+    surrogate, belief = Surrogate(space.rows, settings), Belief()
     drawn = _sampled if restarts is None else partial(_at_mode, restarts=restarts)
     told, rng = Observations(rows[:n], values[:n]), np.random.default_rng(case.record.run)
     seconds, ensemble = [], None

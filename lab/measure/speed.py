@@ -88,7 +88,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     function = random_quadratic(rng, point.variables, point.values)
     rows = trail(rng, function, point) if rows_kind == "trail" else uniform(rng, point, point.observations)
     settings, rng, told = preset_of(preset), np.random.default_rng(1), Observations(rows, function(rows))
-    surrogate = Surrogate(space, settings)
+    surrogate = Surrogate(space.rows, settings)
     belief, _ = surrogate.advance(rng, Belief(), told)  # burns in
     unit, sampling, search = [], [], []
     for _ in range(repeats):
@@ -99,7 +99,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
         drawn, hypers = chain.draw(rng, belief.chain, model, view.given.learn, settings.sampling)
         middle = time.perf_counter()
         belief, ensemble = belief._replace(chain=drawn), surrogate.condition(model.kernel, hypers, view.given.predict)
-        propose(rng, Request(space, settings, ensemble, set(row_keys(rows)), incumbent, None))
+        propose(rng, Request(space.rows, settings, ensemble, set(row_keys(rows)), incumbent, None))
         sampling.append(middle - begin)
         search.append(time.perf_counter() - middle)
     one = float(np.median(unit))

@@ -18,6 +18,7 @@ from carbo.kernels.base import Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectra_of
 from carbo.settings import Settings
+from carbo.space.row_space import RowSpace
 from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble, build
 from carbo.surrogate.subset import Given
@@ -34,13 +35,13 @@ class KnownKernel(Carbo):
     """One run: the preset's engine with the known model."""
 
     def __init__(self, settings: Settings, space: Space, seed: int, budget: int) -> None:
-        super().__init__(settings, space, seed, budget, Pairs(space, settings))
+        super().__init__(settings, space, seed, budget, Pairs(space.rows, settings))
 
 
 class Pairs(Surrogate):
     """The model: second order alone, mean and variance at their maximum likelihood."""
 
-    def __init__(self, space: Space, settings: Settings) -> None:
+    def __init__(self, space: RowSpace, settings: Settings) -> None:
         super().__init__(space, settings)
         self._pairs = Orders(spectra_of(space.graphs, settings.graph_scale), 2)
 

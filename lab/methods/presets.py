@@ -35,7 +35,7 @@ class Carbo:
         from carbo.engine import Engine
         from carbo.surrogate.surrogate import Belief
 
-        self._engine, self._rng = Engine(space, settings, surrogate), np.random.default_rng(seed)
+        self._engine, self._rng = Engine(space.rows, settings, surrogate), np.random.default_rng(seed)
         self._belief, self._repeated = Belief(), False
         self._rows: list[Ints] = []
         self._values: list[float] = []

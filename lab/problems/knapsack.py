@@ -21,7 +21,8 @@ import numpy as np
 
 from carbo.errors import SettingsError
 from carbo.numerics.types import Floats, Ints
-from carbo.space.space import ENUMERABLE, Space
+from carbo.space.row_space import ENUMERABLE
+from carbo.space.space import Space
 from carbo.space.variables import Binary
 from lab.problems.base import Problem
 from lab.problems.seeds import KNAPSACK, check_run, check_seed, instance_stream, single_seed, start_rows

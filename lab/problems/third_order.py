@@ -18,7 +18,7 @@ import numpy as np
 
 from carbo.errors import SettingsError
 from carbo.numerics.types import Floats, Ints
-from carbo.space.space import ENUMERABLE
+from carbo.space.row_space import ENUMERABLE
 from lab.problems.base import Problem, binaries, random_design
 from lab.problems.digest import digest
 from lab.problems.seeds import check_run, check_seed, instance_stream, single_seed

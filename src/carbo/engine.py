@@ -19,8 +19,8 @@ from carbo.errors import SpaceExhausted
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Ints
 from carbo.settings import Settings
+from carbo.space.row_space import RowSpace
 from carbo.space.rows import row_key, row_keys
-from carbo.space.space import Space
 from carbo.surrogate.surrogate import Belief, Observations, Posterior, Surrogate
 
 
@@ -35,7 +35,7 @@ class Suggestions(NamedTuple):
 class Engine:
     """Suggests rows of a space. `surrogate`: another one than the settings ask for."""
 
-    def __init__(self, space: Space, settings: Settings, surrogate: Surrogate | None = None) -> None:
+    def __init__(self, space: RowSpace, settings: Settings, surrogate: Surrogate | None = None) -> None:
         self.space, self.settings = space, settings
         self.surrogate = Surrogate(space, settings) if surrogate is None else surrogate
 
@@ -47,7 +47,7 @@ class Engine:
         pending: Ints,
         n: int = 1,
         *,
-        within: Space | None = None,
+        within: RowSpace | None = None,
         repeated: bool = False,
     ) -> Suggestions:
         """The next n rows; fewer only where no more are left. Raises SpaceExhausted where not even one is left.
@@ -77,7 +77,7 @@ class _Asking:
         belief: Belief,
         observations: Observations,
         pending: Ints,
-        space: Space,
+        space: RowSpace,
     ) -> None:
         self._engine, self._rng, self._space = engine, rng, space
         self._observations, self._pending = observations, list(pending)
@@ -129,7 +129,7 @@ class _Asking:
         model, failures, data = self._posterior.model, self._posterior.failures, self._posterior.view.data
         if self._pending:
             model = model.extend(self._rng, np.array(self._pending))
-        incumbent = self._space.held(data.X[int(np.argmin(data.y))])
+        incumbent = self._space.hold(data.X[int(np.argmin(data.y))])
         penalty: Callable[[Ints], np.ndarray] | None = None if failures is None else failures.log_success
         turn = self._stall.turn(len(self._pending)) if self._space is self._engine.space else None
         settings = self._engine.settings

@@ -63,7 +63,7 @@ def minimize(  # noqa: PLR0913
             try:
                 params = optimizer.ask()
             except SpaceExhausted:
-                message = space.used_up
+                message = space.rows.exhaustion
                 break
             optimizer.tell(params, _evaluate(fun, params, catch))
             if any(_stops(one, progress) for one in callbacks):

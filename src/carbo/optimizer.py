@@ -69,7 +69,7 @@ class Optimizer:
             raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in one")
         self.space = space
         self.settings = resolve(preset, settings, replicate)
-        self._engine = Engine(space, self.settings)
+        self._engine = Engine(space.rows, self.settings)
         self._rng = generator(seed)
         self._pending: dict[bytes, Ints] = {}
         self._repeated = False  # whether the point suggested last was an evaluated one
@@ -215,7 +215,7 @@ class Optimizer:
         For data that live elsewhere, as in a study that several processes share. The generator, the initial points and,
         unless another is given, the belief stay. Raises DataError or SpaceError, and then changes nothing.
         """
-        evaluated, awaited = self.space.checked_rows(rows), self.space.checked_rows(pending)
+        evaluated, awaited = self.space.rows.check(rows), self.space.rows.check(pending)
         numbers_ = [as_value(v) for v in values]
         if len(evaluated) != len(numbers_):
             raise DataError(f"data: expected as many values as rows, got {len(numbers_)} and {len(evaluated)}")
@@ -276,7 +276,7 @@ class Optimizer:
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
         posterior = self._look()
-        return influence(np.random.default_rng(0), posterior.model, self.space, posterior.view.scale.value)
+        return influence(np.random.default_rng(0), posterior.model, self.space.rows, posterior.view.scale.value)
 
     # Saving
 

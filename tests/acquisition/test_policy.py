@@ -23,9 +23,9 @@ def request(seed: int, acquisition: str) -> Request:
     )
     rows = rng.permutation(SPACE.all_rows())[:20]
     observations = Observations(rows, rng.normal(size=20))
-    _, posterior = Surrogate(SPACE, settings).advance(rng, Belief(), observations)
+    _, posterior = Surrogate(SPACE.rows, settings).advance(rng, Belief(), observations)
     best = rows[int(np.argmin(observations.values))]
-    return Request(SPACE, settings, posterior.model, set(row_keys(rows)), best, None)
+    return Request(SPACE.rows, settings, posterior.model, set(row_keys(rows)), best, None)
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "ucb"])

@@ -124,7 +124,7 @@ def test_a_model_that_is_right_is_seldom_doubted_and_one_that_takes_a_floor_for_
 
 
 def changes_of(space: Space, row: Ints) -> tuple[Ints, Ints]:
-    _, column, value = space.moves(row[None])
+    _, column, value = space.rows.moves(row[None])
     return column, value
 
 

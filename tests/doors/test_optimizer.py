@@ -1203,7 +1203,7 @@ def stalled(vain: int, neighbours: int = 0) -> tuple[Optimizer, Ints]:
     opt = cheap(space, "default", samples=3, burn_in=5, initial=1, exhaustive=0)
     rows = space.random_rows(np.random.default_rng(vain), 6 + vain - neighbours)
     best = rows[5].copy()
-    beside = space.neighbours_many(best[None])[0][:neighbours]
+    beside = space.rows.neighbours(best[None])[0][:neighbours]
     order = np.concatenate([rows, beside])
     opt.tell(space.decode_many(order), [5.0, 4.0, 6.0, 5.5, 4.5, 0.0, *(1.0 + np.arange(vain) % 3)])
     return opt, best

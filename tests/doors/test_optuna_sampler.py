@@ -703,7 +703,7 @@ def test_a_suggestion_is_what_the_optimizer_suggests_from_the_same_data(preset: 
     first, second = study.ask(space), study.ask(space)
 
     same = carbo.Space({name: carbo.Categorical("abc"[i] for i in range(3)) for name in space})
-    twin, belief = Engine(same, carbo_preset(preset).changed(settings)), Belief()
+    twin, belief = Engine(same.rows, carbo_preset(preset).changed(settings)), Belief()
     told = Observations(same.encode_many(told_params), np.array([-float(i % 5) for i in range(12)]))
     pending = np.empty((0, same.dim), dtype=np.intp)
     for trial in (first, second):

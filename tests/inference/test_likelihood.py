@@ -45,7 +45,7 @@ def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Ca
     X = space.random_rows(rng, n)
     X[n // 2 :] = X[rng.integers(0, n, n - n // 2)]
     scales = Scales(rng.uniform(-2.5, 1.5, d), rng.uniform(-4.0, 2.0, d))
-    kernel = Orders(spectra_of(space.graphs), highest)
+    kernel = Orders(spectra_of(space.rows.graphs), highest)
     return Case(space, kernel, Data(X, rng.normal(size=n)), scales, rng.uniform(-3.0, 2.0, highest),
                 float(rng.uniform(-5.0, 1.0)))  # fmt: skip
 
@@ -301,7 +301,7 @@ def test_values_that_are_not_numbers_have_no_likelihood(bad: float) -> None:
 def test_the_modes_of_long_paths_and_cycles_are_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """They would fill 80 gigabytes, of which ten observations see ten rows."""
     space, rng = Space({"a": Integer(0, 99_999), "b": Integer(1, 9), "c": Integer(0, 99_999)}), np.random.default_rng(0)
-    spectra = spectra_of(space.graphs)
+    spectra = spectra_of(space.rows.graphs)
     few = spectra[1].modes
     monkeypatch.setattr(Spectrum, "modes", property(lambda s: few if s is spectra[1] else pytest.fail("asked for")))
     c = Case(space, Orders(spectra, 2), Data(space.random_rows(rng, 10), rng.normal(size=10)),

@@ -31,12 +31,12 @@ def told(n: int, seed: int) -> tuple[Ints, Floats]:
 
 
 def models(space: Space = SPACE, **changes: object) -> Models:
-    return Surrogate(space, DEFAULT.changed(changes)).models
+    return Surrogate(space.rows, DEFAULT.changed(changes)).models
 
 
 def belief(opt: Optimizer) -> Belief:
     """What it believes now."""
-    return belief_from(opt.state(), Surrogate(opt.space, opt.settings))
+    return belief_from(opt.state(), Surrogate(opt.space.rows, opt.settings))
 
 
 def choice(rows: Ints, values: Floats) -> Shape:

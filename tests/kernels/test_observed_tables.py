@@ -24,7 +24,7 @@ def ordered_case(seed: int) -> tuple[Space, list[int], Ints, Floats]:
     """Up to nine variables; the numbers of those whose graphs are not complete, as a cycle of three is; rows; betas."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, rng.choice(["ordinal", "levels", "cycle", "weighted"], rng.integers(1, 10)).tolist())
-    some = [i for i, s in enumerate(spectra_of(space.graphs)) if s.kind != "complete"]
+    some = [i for i, s in enumerate(spectra_of(space.rows.graphs)) if s.kind != "complete"]
     return space, some, space.random_rows(rng, int(rng.integers(1, 12))), rng.uniform(-8.0, 4.0, space.dim)
 
 
@@ -42,7 +42,7 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
         return np.asarray(sum(weight[i] * z[X[:, [i]], X[:, i]] for i, z in zip(variables, z, strict=True)))
 
     with wide_above(most):
-        tables = observed_tables([(i, spectra_of(space.graphs)[i]) for i in some], X)
+        tables = observed_tables([(i, spectra_of(space.rows.graphs)[i]) for i in some], X)
     assert sorted(i for table in tables for i in table.variables) == some
     for table in tables:
         found, own = table.between(log_beta[table.variables]), weight[table.variables][:, None, None]
@@ -53,7 +53,7 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
 
 def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_together() -> None:
     sizes = (5, 8, 4, 9, 16, 100, 7, 6, 12, 100, 70)
-    spectra = list(enumerate(spectra_of(Space({f"x{i}": Integer(1, k) for i, k in enumerate(sizes)}).graphs)))
+    spectra = list(enumerate(spectra_of(Space({f"x{i}": Integer(1, k) for i, k in enumerate(sizes)}).rows.graphs)))
     rows = np.arange(70)[:, None] % sizes
     rows[:, [7, 8]] %= 3  # seen with three values each
     rows[:, [5, 9]] %= 4
@@ -71,7 +71,7 @@ def test_gathering_is_the_transpose_of_spreading(most: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(len(X), len(X)))
     with wide_above(most):
-        tables = observed_tables([(i, spectra_of(space.graphs)[i]) for i in some], X)
+        tables = observed_tables([(i, spectra_of(space.rows.graphs)[i]) for i in some], X)
     for table in tables:
         a = rng.normal(size=table.between(log_beta[table.variables]).z.shape)
         assert np.vdot(G, table.spread(a)) == pytest.approx(np.vdot(table.gathered(G), a), rel=1e-9, abs=1e-9)

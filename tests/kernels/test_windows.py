@@ -52,32 +52,32 @@ def test_parts_are_sums_over_variables_one_after_another(seed: int, highest: int
 def test_windows_pass_over_constants_and_end_at_ordered_values() -> None:
     space = Space({"a": Binary(), "k": Categorical(["only"]), "b": Binary(), "c": Categorical(list("xyz")),
                    "n": Integer(0, 4), "d": Binary(), "e": Binary()})  # fmt: skip
-    assert Windows(spectra_of(space.graphs), 3).variables == [(0, 2), (2, 3), (5, 6), (0, 2, 3)]
-    assert Windows(spectra_of(space.graphs), 2).variables == [(0, 2), (2, 3), (5, 6)]
-    assert len(Windows(spectra_of(space.graphs), 1)) == 0
+    assert Windows(spectra_of(space.rows.graphs), 3).variables == [(0, 2), (2, 3), (5, 6), (0, 2, 3)]
+    assert Windows(spectra_of(space.rows.graphs), 2).variables == [(0, 2), (2, 3), (5, 6)]
+    assert len(Windows(spectra_of(space.rows.graphs), 1)) == 0
 
 
 def test_a_window_of_too_many_values_is_left_out() -> None:
     many = math.isqrt(COLUMNS) + 1  # of two such variables there are just COLUMNS features, of three too many
     space = Space({name: Categorical(range(many)) for name in "abc"} | {"d": Binary()})
-    assert Windows(spectra_of(space.graphs), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
+    assert Windows(spectra_of(space.rows.graphs), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
     larger = Space({name: Categorical(range(many + 1)) for name in "abc"})
-    assert Windows(spectra_of(larger.graphs), 3).variables == []
+    assert Windows(spectra_of(larger.rows.graphs), 3).variables == []
 
 
 def test_longer_windows_are_left_out_where_features_would_be_too_many() -> None:
-    few, many = (spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(d)}).graphs) for d in (20, 60))
+    few, many = (spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(d)}).rows.graphs) for d in (20, 60))
     assert 19 * 16 + 18 * 64 <= TOTAL < 59 * 16 + 58 * 64
     assert {len(some) for some in Windows(few, 3).variables} == {2, 3}
     assert {len(some) for some in Windows(many, 3).variables} == {2}
     assert Orders(many, 3, True).size == 4
-    hundreds = spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(300)}).graphs)
+    hundreds = spectra_of(Space({f"x{i}": Categorical(range(5)) for i in range(300)}).rows.graphs)
     assert len(Windows(hundreds, 3)) == 0
 
 
 def test_the_order_of_the_variables_counts_here_and_nowhere_else() -> None:
     rng = np.random.default_rng(0)
-    spectra = spectra_of(Space({f"x{i}": Binary() for i in range(6)}).graphs)
+    spectra = spectra_of(Space({f"x{i}": Binary() for i in range(6)}).rows.graphs)
     rows, order = rng.integers(0, 2, size=(10, 6)), np.array([3, 0, 5, 1, 4, 2])
     scales = Scales(np.zeros(6), rng.normal(size=6))
     moved = Scales(np.zeros(6), scales.log_relevance[order])
@@ -90,7 +90,7 @@ def test_the_order_of_the_variables_counts_here_and_nowhere_else() -> None:
 
 @pytest.mark.parametrize("highest", [1, 2, 3])
 def test_kernels_without_such_parts_have_no_windows(highest: int) -> None:
-    spectra = spectra_of(Space({f"x{i}": Binary() for i in range(4)}).graphs)
+    spectra = spectra_of(Space({f"x{i}": Binary() for i in range(4)}).rows.graphs)
     assert len(Orders(spectra, highest, False).windows) == 0
     assert len(Orders(spectra, highest, True).windows) == sum(4 - q + 1 for q in range(2, highest + 1))
     assert Orders(spectra, highest, False).windows.features(np.zeros((5, 4), dtype=np.intp)).shape == (5, 0)

@@ -38,7 +38,7 @@ def climbed(p: Problem, starts: int) -> float:
     values = objective.many(rows)
     least = float(values.min())
     while len(rows):
-        near, owner = p.space.neighbours_many(rows)
+        near, owner = p.space.rows.neighbours(rows)
         reached = objective.many(near)
         order = np.lexsort((reached, owner))
         _, first = np.unique(owner[order], return_index=True)

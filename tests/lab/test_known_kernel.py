@@ -38,7 +38,7 @@ def evaluated(n: int, single: float = 0.0) -> tuple[Ints, Floats]:
 
 
 def conditioned(rows: Ints, values: Floats) -> tuple[Ensemble, View]:
-    _, posterior = Pairs(SPACE, SETTINGS).advance(np.random.default_rng(0), Belief(), Observations(rows, values))
+    _, posterior = Pairs(SPACE.rows, SETTINGS).advance(np.random.default_rng(0), Belief(), Observations(rows, values))
     return posterior.model, posterior.view
 
 

@@ -166,9 +166,9 @@ def exhaustive(case: recorded_cases.Case, space: Space) -> float:
     """The largest log EI of any point not yet told, under the model that `ascent` draws."""
     n, settings, rng = case.observations, settings_of("default"), np.random.default_rng(case.record.run)
     told = Observations(case.record.rows[:n], case.record.values[:n])
-    _, posterior = Surrogate(space, settings).advance(rng, Belief(), told)
+    _, posterior = Surrogate(space.rows, settings).advance(rng, Belief(), told)
     best = told.X[int(np.argmin(told.values))]
-    request = Request(space, settings, posterior.model, set(row_keys(told.X)), best, None)
+    request = Request(space.rows, settings, posterior.model, set(row_keys(told.X)), best, None)
     return float(request.objective.score(remaining_rows(request)).max())
 
 

@@ -232,7 +232,7 @@ def modelled(request: pytest.FixtureRequest) -> tuple[optuna.Study, carbo.Optimi
 def looked_at_again(optimizer: carbo.Optimizer) -> Posterior:
     """The posterior that the optimiser predicts from, by the engine's own rooms."""
     state = optimizer.state()
-    surrogate, rng = Surrogate(optimizer.space, optimizer.settings), np.random.default_rng(0)
+    surrogate, rng = Surrogate(optimizer.space.rows, optimizer.settings), np.random.default_rng(0)
     rng.bit_generator.state = generator_from(state["generator"])
     return surrogate.fit(rng, belief_from(state, surrogate), optimizer.observations)[1]
 

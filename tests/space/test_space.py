@@ -26,6 +26,8 @@ from scipy.stats import chi2
 from carbo.errors import SpaceError
 from carbo.kernels.spectra import spectra_of, spectrum
 from carbo.numerics.types import Ints
+from carbo.space.graphs import path
+from carbo.space.row_space import RowSpace
 from carbo.space.rows import RowSet, row_key, row_keys
 from carbo.space.space import Params, Space
 from carbo.space.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
@@ -354,7 +356,7 @@ def test_no_rows_are_rows() -> None:
     assert space.encode_many([]).shape == space.random_rows(rng(), 0).shape == (0, 2)
     assert space.decode_many([]) == []
     assert space.feasible([]).shape == (0,)
-    assert [len(part) for part in space.neighbours_many([])] == [0, 0]
+    assert [len(part) for part in space.rows.neighbours([])] == [0, 0]
 
 
 def test_row_keys_tell_rows_apart_whatever_their_integer_type() -> None:
@@ -417,7 +419,7 @@ def test_neighbours_are_those_of_brute_force(constraint: Any) -> None:
         found = row_keys(space.neighbours(row))
         assert len(found) == len(set(found))
         assert set(found) == brute_force_neighbours(space, row)
-    together, owner = space.neighbours_many(rows)
+    together, owner = space.rows.neighbours(rows)
     np.testing.assert_array_equal(together, np.concatenate([space.neighbours(row) for row in rows]))
     np.testing.assert_array_equal(owner, np.repeat(np.arange(40), [len(space.neighbours(row)) for row in rows]))
 
@@ -433,10 +435,10 @@ def test_being_neighbours_is_mutual(space: Space, seed: int) -> None:
 def test_moves_are_the_neighbours_in_three_integers() -> None:
     space = Space(MIXED)
     rows = space.random_rows(rng(), 8)
-    owner, column, value = space.moves(rows)
+    owner, column, value = space.rows.moves(rows)
     rebuilt = rows[owner]
     rebuilt[np.arange(len(rebuilt)), column] = value
-    np.testing.assert_array_equal(rebuilt, space.neighbours_many(rows)[0])
+    np.testing.assert_array_equal(rebuilt, space.rows.neighbours(rows)[0])
 
 
 def test_a_value_without_edges_has_no_neighbours_of_its_own() -> None:
@@ -452,7 +454,7 @@ def test_neighbours_of_twenty_rows_of_sixty_variables_take_less_than_a_milliseco
         times = []
         for _ in range(50):
             begin = time.perf_counter()
-            space.neighbours_many(rows)
+            space.rows.neighbours(rows)
             times.append(time.perf_counter() - begin)
         assert min(times) < 1e-3
 
@@ -546,7 +548,7 @@ def test_neighbours_and_random_rows_never_leave_the_constraint() -> None:
     space = Space(MIXED, lambda p: (p["c"] == "a") == p["b"])
     rows = space.random_rows(rng(), 50)
     assert space.feasible(rows).all()
-    assert space.feasible(space.neighbours_many(rows)[0]).all()
+    assert space.feasible(space.rows.neighbours(rows)[0]).all()
     expected = [(p["c"] == "a") == p["b"] for p in space.decode_many(Space(MIXED).all_rows())]
     np.testing.assert_array_equal(space.feasible(Space(MIXED).all_rows()), expected)
 
@@ -566,10 +568,10 @@ def test_a_row_asked_about_twice_is_decided_once() -> None:
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carbo.space.space.CACHE_BYTES", 1_080)  # ten verdicts on one variable
-    space = Space({"x": Integer(0, 99)}, lambda p: p["x"] % 2 == 0)
-    np.testing.assert_array_equal(space.feasible(np.arange(100)[:, None]), np.arange(100) % 2 == 0)
-    assert len(space._verdicts) <= 10
+    monkeypatch.setattr("carbo.space.row_space.CACHE_BYTES", 1_080)  # ten verdicts on one variable
+    permits = RowSpace.of(["x"], [path(100)], lambda row: row[0] % 2 == 0)
+    np.testing.assert_array_equal(permits.feasible(np.arange(100)[:, None]), np.arange(100) % 2 == 0)
+    assert len(permits.verdicts) <= 10
 
 
 # ---------------------------------------------------------------- size
@@ -592,8 +594,8 @@ def test_three_hundred_variables_of_a_thousand_values_are_never_listed() -> None
     assert (space.dim, space.sizes.tolist()) == (300, [1_000] * 300)
     rows = space.random_rows(rng(), 10)
     np.testing.assert_array_equal(space.encode_many(space.decode_many(rows)), rows)
-    assert len(space.moves(rows[:1]).value) == 150 * 999 + 2 * 150 - np.isin(rows[0, ::2], [0, 999]).sum()
-    assert len(spectra_of(space.graphs, "connectivity")) == 300
+    assert len(space.rows.moves(rows[:1]).value) == 150 * 999 + 2 * 150 - np.isin(rows[0, ::2], [0, 999]).sum()
+    assert len(spectra_of(space.rows.graphs, "connectivity")) == 300
     assert len(space.fingerprint()) == 64
     assert len(repr(space)) < 2_000
     with pytest.raises(SpaceError, match=r"about 10\^900\.0"):
@@ -613,9 +615,9 @@ def test_one_value_variables_are_part_of_the_space_without_neighbours() -> None:
 
 def test_spectra_are_those_of_the_graphs() -> None:
     space = Space(MIXED)
-    for variable, own in zip(space.variables.values(), spectra_of(space.graphs, "published"), strict=True):
+    for variable, own in zip(space.variables.values(), spectra_of(space.rows.graphs, "published"), strict=True):
         np.testing.assert_array_equal(own.lam, spectrum(variable.graph, "published").lam)
-    assert spectra_of(space.graphs, "connectivity")[2].lam[1] == pytest.approx(2.0)
+    assert spectra_of(space.rows.graphs, "connectivity")[2].lam[1] == pytest.approx(2.0)
 
 
 @ANY_SPEED
@@ -730,7 +732,7 @@ def test_a_space_shows_its_variables_and_no_more_than_eight() -> None:
 def test_leaps_reach_powers_of_two_and_nothing_else(shape: str, size: int) -> None:
     space = Space({"x": Categorical(range(size), graph=shape)})
     for here in range(size):
-        rows, _ = space.neighbours_many([[here]], leaps=True)
+        rows, _ = space.rows.neighbours([[here]], leaps=True)
         steps = [2**j for j in range(10)]
         reached = {(here + sign * step) for step in steps for sign in (1, -1)}
         if shape == "cycle":

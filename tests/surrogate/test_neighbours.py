@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 def kernel_of(name: str, space: Space, highest: int = 2) -> Kernel:
-    spectra = spectra_of(space.graphs)
+    spectra = spectra_of(space.rows.graphs)
     if name == "adjacent":
         return Orders(spectra, highest, True)
     return Product(spectra) if name == "product" else Orders(spectra, highest)
@@ -195,7 +195,7 @@ def parents_of(c: Case, rng: np.random.Generator) -> Ints:
 def test_what_is_known_around_parents_is_what_a_fresh_computation_gives(name: str, leaps: bool, seed: int) -> None:
     c = any_case(seed, name)
     parents = parents_of(c, np.random.default_rng(seed))
-    rows, owner = c.space.neighbours_many(parents, leaps)
+    rows, owner = c.space.rows.neighbours(parents, leaps)
     assert_around(c, c.neighbours.around(parents, rows, owner), rows)
 
 
@@ -208,7 +208,7 @@ def test_every_order_over_spaces_of_one_sort(kinds: Sequence[str], highest: int,
     space = space_of(rng, kinds)
     c = case_of(rng, space, kernel_of(name, space, highest), 45)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     assert_around(c, c.neighbours.around(parents, rows, owner), rows)
     assert_spread(c, recombined(rng, space))
 
@@ -234,7 +234,7 @@ def test_the_first_bound_is_what_the_parent_leaves_open(name: str) -> None:
     space = space_of(rng, ["levels", "weighted", "categorical", "binary", "cycle"])
     c = case_of(rng, space, kernel_of(name, space, 3), 40)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     _, sd = c.model.predict(parents)
     cap = c.neighbours.around(parents, rows, owner).cap
     for s, (h, w) in enumerate(zip(c.model.hypers, c.model.w, strict=True)):
@@ -250,7 +250,7 @@ def test_any_of_the_neighbours_may_be_asked_about_in_any_order_and_again(name: s
     space = space_of(rng, ["levels", "weighted", "categorical", "binary"])
     c = case_of(rng, space, kernel_of(name, space, 3), 40)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents)
+    rows, owner = space.rows.neighbours(parents)
     around = c.neighbours.around(parents, rows, owner)
     _, sd = c.model.predict(rows)
     some = np.append(rng.permutation(len(rows))[:9], [3, 3])
@@ -267,7 +267,7 @@ def test_parents_without_neighbours_have_none(name: str) -> None:
     space = space_of(rng, ["constant", "constant level"])
     c = case_of(rng, space, kernel_of(name, space, 1), 3)
     parents = np.zeros((2, 2), dtype=np.intp)
-    rows, owner = space.neighbours_many(parents)
+    rows, owner = space.rows.neighbours(parents)
     around = c.neighbours.around(parents, rows, owner)
     assert around.mu.shape == around.prior_variance.shape == (SAMPLES, 0)
     assert_spread(c, recombined(rng, space))
@@ -280,7 +280,7 @@ def test_around_parents_the_oracles_agree(name: str) -> None:
     space = space_of(rng, ["levels", "weighted", "categorical", "binary"])
     c = case_of(rng, space, kernel_of(name, space, 3), 20)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     around = c.neighbours.around(parents, rows, owner)
     sd = around.sd(np.arange(len(rows)))
     known = test_ensemble.Case([v.graph for v in space.variables.values()], c.model, c.data, rows)
@@ -299,7 +299,7 @@ def test_neighbours_told_by_the_features_that_differ_from_their_parents(
     space = space_of(rng, ["binary", "categorical", "binary", "levels", "categorical", "binary", "binary"])
     c = case_of(rng, space, kernel_of("adjacent", space, 3), 40)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     monkeypatch.setattr("carbo.surrogate.neighbours.MANY", most)
     assert len(c.model.tables.windows) > 0
     assert_around(c, c.neighbours.around(parents, rows, owner), rows)
@@ -337,7 +337,7 @@ def test_scales_at_the_ends_of_their_supports(name: str, seed: int) -> None:
     data = Data(space.random_rows(rng, 40), rng.normal(size=40))
     c = Case(space, build(kernel, [at_the_ends(rng, kernel) for _ in range(SAMPLES)], data), data)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-6)
     starts = recombined(rng, space)
     mu, bound = c.neighbours.spread(starts)
@@ -353,7 +353,7 @@ def test_many_variables(name: str) -> None:
     space = space_of(rng, ["binary"] * 50 + ["categorical"] * 5 + ["levels"] * 5)
     c = case_of(rng, space, kernel_of(name, space, 3), 60)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-9)
     assert_spread(c, recombined(rng, space))
 
@@ -366,7 +366,7 @@ def test_a_wide_space_gives_the_same_answers(name: str) -> None:
     rng, space = np.random.default_rng(9), wide()
     c = case_of(rng, space, kernel_of(name, space), 45)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     assert len(rows) > 100
     assert_around(c, c.neighbours.around(parents, rows, owner), rows, exact=1e-9)
     assert_spread(c, recombined(rng, space))
@@ -381,7 +381,7 @@ def test_wide_variables_are_computed_like_all_others(name: str, most: int, seed:
     with wide_above(most):
         c = any_case(seed, name)
         parents = parents_of(c, np.random.default_rng(seed))
-        rows, owner = c.space.neighbours_many(parents, True)
+        rows, owner = c.space.rows.neighbours(parents, True)
         around, starts = c.neighbours.around(parents, rows, owner), recombined(np.random.default_rng(seed), c.space)
         assert_around(c, around, rows)
         assert_spread(c, starts)
@@ -399,7 +399,7 @@ def test_answers_in_pieces_are_the_answers(name: str, room: int, monkeypatch: py
     space = space_of(rng, ["levels", "categorical", "binary", "weighted"])
     c = case_of(rng, space, kernel_of(name, space, 3), 40)
     parents = parents_of(c, rng)
-    rows, owner = space.neighbours_many(parents, True)
+    rows, owner = space.rows.neighbours(parents, True)
     whole, sd = c.model.predict(rows)
     monkeypatch.setattr(ens, "ROOM", room)
     monkeypatch.setattr("carbo.surrogate.neighbours.ROOM", room)

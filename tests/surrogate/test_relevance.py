@@ -41,7 +41,7 @@ def test_effects_are_those_of_means_computed_from_scratch(
         space = space_of(rng, ["categorical", "binary", "constant", "levels", "weighted", "cycle", "binary"])
         c = case_of(rng, space, kernel_of(name, space, 3), 40)
         expected = written_out(c)
-        found = influence.influence(np.random.default_rng(3), c.model, c.space, plain)
+        found = influence.influence(np.random.default_rng(3), c.model, c.space.rows, plain)
     assert list(found.variables) == [space.names[i] for i in np.argsort(-expected.mean(axis=1), kind="stable")]
     got = np.array([found.variables[variable].mean for variable in space.names])
     np.testing.assert_allclose(got, expected.mean(axis=1), rtol=0, atol=1e-9)
@@ -53,6 +53,8 @@ def test_the_scale_of_the_values_counts() -> None:
     rng = np.random.default_rng(1)
     space = space_of(rng, ["categorical", "binary", "levels"])
     c = case_of(rng, space, kernel_of("orders", space), 40)
-    one, two = (influence.influence(np.random.default_rng(3), c.model, c.space, scale) for scale in (plain, np.exp))
+    one, two = (
+        influence.influence(np.random.default_rng(3), c.model, c.space.rows, scale) for scale in (plain, np.exp)
+    )
     first, second = ([r.variables[name].mean for name in space.names] for r in (one, two))
     assert not np.allclose(first, second, atol=1e-3)

@@ -18,8 +18,8 @@ from carbo.acquisition.stall import Turn, doubles, first_fresh
 from carbo.acquisition.starts import exhausted, recombined, spray, unseen
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
+from carbo.space.row_space import RowSpace
 from carbo.space.rows import RowSet
-from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.subset import PLENTY
 
@@ -38,7 +38,7 @@ class Request(NamedTuple):
     turn        what to suggest in place of the row of largest acquisition, if there is such a row
     """
 
-    space: Space
+    space: RowSpace
     settings: Settings
     ensemble: Ensemble
     excluded: Set[bytes]
@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
     def permitted(self, rows: Ints, excluded: RowSet | None = None) -> Bools:
         fresh = ~(excluded or RowSet(self.excluded, self.space.sizes)).contains(rows)
-        if self.space.constraint is not None and fresh.any():
+        if self.space.constrained and fresh.any():
             fresh[fresh] = self.space.feasible(rows[fresh])
         return fresh
 
@@ -61,7 +61,7 @@ class Request(NamedTuple):
     def domain(self) -> search.Domain:
         excluded = RowSet(self.excluded, self.space.sizes)
         return search.Domain(
-            lambda rows: self.space.neighbours_many(rows, self.settings.leaps),
+            lambda rows: self.space.neighbours(rows, self.settings.leaps),
             lambda rows: self.permitted(rows, excluded),
         )
 
@@ -102,7 +102,7 @@ def fresh_neighbours(request: Request) -> Ints | None:
     """The permitted neighbours of the turn's row; None where there is no turn, or no such neighbour."""
     if request.turn is None:
         return None
-    rows, _ = request.space.neighbours_many(request.turn.row[None])
+    rows, _ = request.space.neighbours(request.turn.row[None])
     rows = rows[_fresh(request)(rows)]
     return rows if len(rows) else None
 
@@ -156,10 +156,10 @@ def best_starts(rng: np.random.Generator, request: Request, objective: Pointwise
         out[far], out[~far] = spread.rows(index[far]), near[index[~far] - len(spread)]
         return out
 
-    ranked = request.hasty and objective.acquisition.rises_with_sd and space.constraint is None
+    ranked = request.hasty and objective.acquisition.rises_with_sd and not space.constrained
     most = SCORED * settings.climbers if ranked else None
     found = search.select(objective, request.domain, rows, bounds, settings.climbers, most)
-    if space.constraint is not None and len(found.rows) < settings.climbers:
+    if space.constrained and len(found.rows) < settings.climbers:
         more = space.random_rows(rng, MORE * settings.climbers)
         more = more[request.permitted(more)]
         both = np.concatenate([found.rows, more]), np.append(found.scores, objective.score(more))

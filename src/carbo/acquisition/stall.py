@@ -28,8 +28,8 @@ from scipy.special import ndtr
 from carbo.acquisition.search import leading
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
+from carbo.space.row_space import RowSpace
 from carbo.space.rows import row_keys
-from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.surrogate import Observations, Posterior
 
@@ -66,7 +66,7 @@ class Stall:
     improvements ended.
     """
 
-    def __init__(self, space: Space, settings: Settings, observations: Observations, posterior: Posterior) -> None:
+    def __init__(self, space: RowSpace, settings: Settings, observations: Observations, posterior: Posterior) -> None:
         self._settings, self._posterior, self._evaluated = settings, posterior, len(observations.values)
         data = posterior.view.data
         best = int(np.argmin(data.y))

@@ -11,8 +11,8 @@ from carbo.acquisition.search import leading
 from carbo.acquisition.stall import doubles
 from carbo.errors import SpaceExhausted
 from carbo.numerics.types import Ints
+from carbo.space.row_space import ENUMERABLE, RowSpace
 from carbo.space.rows import RowSet, row_keys
-from carbo.space.space import ENUMERABLE, Space
 from carbo.surrogate.ensemble import Recombined
 
 HALVES = 50
@@ -23,15 +23,15 @@ WITHIN_TWO = 100_000
 """Rows looked at where random rows that are permitted have all been evaluated."""
 
 
-def recombined(rng: np.random.Generator, space: Space, count: int) -> Recombined:
+def recombined(rng: np.random.Generator, space: RowSpace, count: int) -> Recombined:
     """At least `count` uniform random rows (the constraint is checked later, on the promising ones alone)."""
     blocks = -(-count // HALVES**2)
-    left, right = (space.held(rng.integers(0, space.sizes, size=(blocks, HALVES, space.dim))) for _ in range(2))
+    left, right = (space.hold(rng.integers(0, space.sizes, size=(blocks, HALVES, space.dim))) for _ in range(2))
     cut = rng.permuted(np.tile(np.arange(space.dim) < space.dim // 2, (blocks, 1)), axis=1)
     return Recombined(left, right, cut)
 
 
-def spray(rng: np.random.Generator, space: Space, centre: Ints, count: int, distance: int = SPRAY) -> Ints:
+def spray(rng: np.random.Generator, space: RowSpace, centre: Ints, count: int, distance: int = SPRAY) -> Ints:
     """`count` random rows at one to `distance` edges from the centre."""
     if count == 0:
         return np.empty((0, space.dim), dtype=np.intp)
@@ -45,14 +45,14 @@ def spray(rng: np.random.Generator, space: Space, centre: Ints, count: int, dist
     return rows
 
 
-def exhausted(space: Space) -> SpaceExhausted:
+def exhausted(space: RowSpace) -> SpaceExhausted:
     return SpaceExhausted(
         f"space of {space.cardinality} combinations: looked for a permitted point not yet evaluated or pending and "
         "found none; stop here, widen the space, or allow repeats with replicate=True"
     )
 
 
-def unseen(rng: np.random.Generator, space: Space, excluded: Set[bytes]) -> Ints:
+def unseen(rng: np.random.Generator, space: RowSpace, excluded: Set[bytes]) -> Ints:
     """A random feasible row that is not excluded. Raises SpaceExhausted when none turns up."""
     for count in (16, 256, 4_096):
         rows = space.random_rows(rng, count)
@@ -64,12 +64,12 @@ def unseen(rng: np.random.Generator, space: Space, excluded: Set[bytes]) -> Ints
         fresh = [row for row, key in zip(rows, row_keys(rows), strict=True) if key not in excluded]
         if fresh:
             return np.asarray(fresh[int(rng.integers(len(fresh)))])
-    elif space.constraint is not None and (row := _within_two(space, rows, excluded)) is not None:
+    elif space.constrained and (row := _within_two(space, rows, excluded)) is not None:
         return row
     raise exhausted(space)
 
 
-def _within_two(space: Space, rows: Ints, excluded: Set[bytes]) -> Ints | None:
+def _within_two(space: RowSpace, rows: Ints, excluded: Set[bytes]) -> Ints | None:
     """The first feasible row, not excluded, within two changes of one of the rows, of WITHIN_TWO looked at; or None.
 
     Where a constraint permits few of very many combinations, random rows may miss the last ones.
@@ -77,7 +77,7 @@ def _within_two(space: Space, rows: Ints, excluded: Set[bytes]) -> Ints | None:
     barred, left = RowSet(excluded, space.sizes), WITHIN_TWO
     for centre in np.unique(rows, axis=0):
         _, column, value = space.moves(centre[None])
-        for block in chain([space.neighbours(centre)], doubles(centre, column, value, np.zeros(len(column)))):
+        for block in chain([space.neighbours(centre[None])[0]], doubles(centre, column, value, np.zeros(len(column)))):
             if left <= 0:
                 return None
             fresh = block[~barred.contains(block)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from carbo.numerics.types import Floats, Ints
-from carbo.space.space import Space
+from carbo.space.row_space import RowSpace
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.neighbours import Neighbours
 
@@ -61,7 +61,9 @@ class Relevance:
         return "\n".join(lines)
 
 
-def influence(rng: np.random.Generator, model: Ensemble, space: Space, value: Callable[[Floats], Floats]) -> Relevance:
+def influence(
+    rng: np.random.Generator, model: Ensemble, space: RowSpace, value: Callable[[Floats], Floats]
+) -> Relevance:
     """The relevance report of a conditioned model; `value` undoes the warp of what it predicts."""
     base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
     f = value(model.mu(model.covariances(base)))

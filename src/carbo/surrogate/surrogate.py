@@ -24,7 +24,7 @@ from carbo.kernels.spectra import spectra_of
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
-from carbo.space.space import Space
+from carbo.space.row_space import RowSpace
 from carbo.surrogate.ensemble import Ensemble, build
 from carbo.surrogate.subset import Given, Shares, shares, spared
 
@@ -104,7 +104,7 @@ class Posterior(NamedTuple):
 class Surrogate:
     """Models over a space. It has no state: a belief comes in, and the next belief goes out."""
 
-    def __init__(self, space: Space, settings: Settings) -> None:
+    def __init__(self, space: RowSpace, settings: Settings) -> None:
         self.settings, self._spectra = settings, spectra_of(space.graphs, settings.graph_scale)
         self.models = models_of(self._kernel(), settings)
         self.failure_model = Model(self._kernel(), STANDARD)

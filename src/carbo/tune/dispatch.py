@@ -83,7 +83,7 @@ class Desk:
         if budget is not None and count(rows) >= budget:
             self.over = "the budget is used up"
         elif self._session.file.space.cardinality == 1 and count(rows, TAKEN):
-            self.over = self._session.file.space.used_up
+            self.over = self._session.file.space.rows.exhaustion
 
     def _is_full(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether as many evaluations are finished or under way as the budget has."""
@@ -111,7 +111,7 @@ class Desk:
             self._patiently(lambda n=name, d=distribution: _suggest(trial, n, d))  # type: ignore[misc]
         frozen = self._patiently(lambda: self._session.storage.get_trial(trial_id))
         if REPEAT in frozen.system_attrs:
-            self.over = self._session.file.space.used_up
+            self.over = self._session.file.space.rows.exhaustion
         elif self._permitted(frozen.params):
             return Assignment(trial.number, trial_id, frozen.params, mark)
         self._drop(trial.number, requeue=False)

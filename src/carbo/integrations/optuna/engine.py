@@ -18,9 +18,9 @@ from carbo.integrations.optuna.trials import Memory, claimed_row, claims_same, l
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
+from carbo.space.row_space import RowSpace
 from carbo.space.rows import row_key
 from carbo.space.space import Params, Space
-from carbo.space.subspace import Pinned
 from carbo.surrogate.surrogate import Belief, Observations
 
 
@@ -35,7 +35,7 @@ class Engine:
     def __init__(self, columns: Mapping[str, Column], space: Space, settings: Settings, exclusive: bool) -> None:
         self.columns, self.space, self.exclusive = dict(columns), space, exclusive
         self.key = space.fingerprint()[:12]
-        self._engine = engine.Engine(space, settings if exclusive else replace(settings, replicate=True))
+        self._engine = engine.Engine(space.rows, settings if exclusive else replace(settings, replicate=True))
         self._belief, self._repeated = Belief(), False
         self._observations = Observations(np.empty((0, space.dim), dtype=np.intp), np.empty(0))
         self._pending = np.empty((0, space.dim), dtype=np.intp)
@@ -64,7 +64,7 @@ class Engine:
         places = {i: each.position(given[name]) for i, (name, each) in enumerate(self.columns.items()) if name in given}
         pins = {i: position for i, position in places.items() if position is not None}
         try:
-            return self._ask(seed, self._pending, Pinned(self.space, pins)), True
+            return self._ask(seed, self._pending, self.space.rows.within(pins)), True
         except SpaceExhausted:
             return self._again(np.random.default_rng(seed), pins), False
         except NothingPermitted:
@@ -77,7 +77,7 @@ class Engine:
         there[there] = self.space.feasible(rows[there])
         if there.any():
             return np.asarray(rows[there][int(np.argmin(values[there]))])
-        return np.asarray(Pinned(self.space, pins).random_rows(rng, 1)[0])
+        return np.asarray(self.space.rows.within(pins).random_rows(rng, 1)[0])
 
     def suggest(self, seed: Sequence[int]) -> Ints:
         """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
@@ -88,7 +88,7 @@ class Engine:
                 raise
             return self._ask(seed, self._pending[:0])
 
-    def _ask(self, seed: Sequence[int], pending: Ints, within: Space | None = None) -> Ints:
+    def _ask(self, seed: Sequence[int], pending: Ints, within: RowSpace | None = None) -> Ints:
         repeated = self._repeated and self.exclusive  # elsewhere rows repeat freely
         answer = self._engine.ask(
             np.random.default_rng(seed), self._belief, self._observations, pending, within=within, repeated=repeated

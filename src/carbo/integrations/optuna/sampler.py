@@ -291,8 +291,8 @@ class CarboSampler(BaseSampler):
         if self._settings.replicate:
             return
         self._warn_once("exhausted", (
-            f"Of {engine.space.cardinality} combinations {engine.space.used_up} or is under way: the study stops, "
-            f"and trial {trial.number} repeats a point. replicate=True goes on with repeats."
+            f"Of {engine.space.cardinality} combinations {engine.space.rows.exhaustion} or is under way: the study "
+            f"stops, and trial {trial.number} repeats a point. replicate=True goes on with repeats."
         ))  # fmt: skip
         with contextlib.suppress(RuntimeError):  # outside study.optimize there is nothing to stop
             study.stop()

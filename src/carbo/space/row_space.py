@@ -1,0 +1,277 @@
+"""The rows of a space, or of a part of it: the constraint on them, their neighbours, random ones.
+
+Notation
+    d       number of variables
+    k_i     number of choices of variable i, `sizes[i]`
+    rows    (n, d) integers; row[i] in 0..k_i-1 is a position in the choices of variable i
+    vertex  offset[i] + row[i]: one value of one variable, numbered through all variables
+
+Nothing here lists the product of the choices, except `all_rows` and the checks of spaces that small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from carbo.errors import NothingPermitted, SpaceError
+from carbo.numerics.types import Bools, Ints
+from carbo.space.graphs import Graph
+from carbo.space.neighbours import Adjacency, Moves, adjacency
+from carbo.space.rows import row_keys
+
+ENUMERABLE = 100_000
+"""Spaces with at most this many combinations may be listed."""
+PROBES = 100_000
+"""Rows tried in larger spaces before a constraint is declared unsatisfiable."""
+PILOT, MIN_ACCEPTANCE = 1_000, 0.02
+"""Rejection sampling is given up when, after PILOT rows, fewer than this share of them was feasible."""
+WALKERS, SETTLE, THIN = 64, 20, 5
+"""Random walk over rare feasible rows: rows that walk, steps before the first is kept, steps between kept ones."""
+CACHE_BYTES = 2**25
+"""Room for remembered verdicts of a constraint."""
+
+
+class Whole(NamedTuple):
+    """What a space and all its parts share. `verdicts` remembers what `permits` said of rows, by their keys."""
+
+    names: tuple[str, ...]
+    graphs: tuple[Graph, ...]
+    adjacency: Mapping[bool, Adjacency]
+    constrained: bool
+    permits: Callable[[list[int]], bool]
+    verdicts: dict[bytes, bool]
+
+
+class RowSpace:
+    """The rows of a space. In a part of a space (`within`) some variables hold one position.
+
+    NothingPermitted when the constraint permits no row, as far as can be found out.
+    """
+
+    def __init__(self, whole: Whole, positions: Mapping[int, int]) -> None:
+        self._all = whole
+        self.names, self.graphs, self.constrained = whole.names, whole.graphs, whole.constrained
+        self.sizes = np.array([graph.size for graph in whole.graphs], dtype=np.intp)
+        self.sizes.setflags(write=False)
+        self._columns, self._positions = (np.array(list(of), dtype=np.intp) for of in (positions, positions.values()))
+        self._free = np.ones(len(self.sizes), dtype=np.bool_)
+        self._free[self._columns] = False
+        self._known = self._first_feasible()
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], graphs: Sequence[Graph], permits: Callable[[list[int]], bool] | None = None
+    ) -> RowSpace:
+        """The rows of these variables. permits(row) -> bool: the constraint; None: every row is permitted."""
+        adjacencies = {leaps: adjacency(graphs, leaps) for leaps in (False, True)}
+        constrained, verdict = permits is not None, permits or _everything
+        return cls(Whole(tuple(names), tuple(graphs), adjacencies, constrained, verdict, {}), {})
+
+    def within(self, positions: Mapping[int, int]) -> RowSpace:
+        """The part whose rows have these positions, by column."""
+        return RowSpace(self._all, positions)
+
+    @property
+    def dim(self) -> int:
+        return len(self.names)
+
+    @property
+    def cardinality(self) -> int:
+        """Number of combinations, the constraint left aside; an exact int of any size."""
+        return math.prod(self.sizes[self._free].tolist())
+
+    @property
+    def verdicts(self) -> Mapping[bytes, bool]:
+        """What is remembered of the constraint, by row keys."""
+        return self._all.verdicts
+
+    @property
+    def exhaustion(self) -> str:
+        """A sentence for when no permitted row is found that has not been evaluated."""
+        if not self.constrained or self.cardinality <= ENUMERABLE:
+            return "every permitted point has been evaluated"
+        return "no permitted point was found that has not been evaluated"
+
+    def check(self, rows: ArrayLike) -> Ints:
+        """The rows as an (n, d) array of integers. SpaceError where they are no rows of this space."""
+        given = np.asarray(rows)
+        if given.size == 0:
+            return np.empty((0, self.dim), dtype=np.intp)
+        if given.ndim != 2 or given.shape[1] != self.dim or given.dtype.kind not in "iu":
+            raise SpaceError(f"rows: expected {self.dim} integers a row, got an array of shape {given.shape} "
+                             f"and type {given.dtype}; make rows with `encode`")  # fmt: skip
+        if np.any(given < 0) or np.any(given >= self.sizes):
+            row, i = np.argwhere((given < 0) | (given >= self.sizes))[0]
+            raise SpaceError(f"variable {self.names[i]!r}: expected a position from 0 to {self.sizes[i] - 1}, "
+                             f"got {given[row, i]}; make rows with `encode`")  # fmt: skip
+        return given.astype(np.intp, copy=False)
+
+    def hold(self, rows: Ints) -> Ints:
+        """Rows (..., d) with the positions of this part."""
+        if self._free.all():
+            return rows
+        out = rows.copy()
+        out[..., self._columns] = self._positions
+        return out
+
+    # ---- the constraint
+
+    def feasible(self, rows: ArrayLike) -> Bools:
+        """(n,) whether each row satisfies the constraint; verdicts are remembered up to CACHE_BYTES.
+
+        SpaceError, chained and with the params at fault, when the constraint raises.
+        """
+        checked = self.check(rows)
+        if not self.constrained:
+            return np.ones(len(checked), dtype=np.bool_)
+        out = np.empty(len(checked), dtype=np.bool_)
+        for i, key in enumerate(row_keys(checked)):
+            verdict = self._all.verdicts.get(key)
+            if verdict is None:
+                if len(self._all.verdicts) >= CACHE_BYTES // (len(key) + 100):
+                    self._all.verdicts.clear()
+                verdict = self._all.verdicts[key] = self._all.permits(checked[i].tolist())
+            out[i] = verdict
+        return out
+
+    def _satisfy(self, rows: Ints) -> Bools:
+        """`feasible` without a memory, for rows unlikely to be asked about again."""
+        return np.fromiter(map(self._all.permits, rows.tolist()), dtype=np.bool_, count=len(rows))
+
+    def _first_feasible(self) -> Ints:
+        """A row that satisfies the constraint, the same in every process; SpaceError when none turns up."""
+        if not self.constrained:
+            return np.zeros(self.dim, dtype=np.intp)
+        listable = self.cardinality <= ENUMERABLE
+        tried = f"all {self.cardinality} combinations" if listable else f"all of {PROBES} rows tried"
+        for rows in [self._every_row()] if listable else _probes(self.sizes):
+            for values in self.hold(rows).tolist():
+                if self._all.permits(values):
+                    return np.array(values, dtype=np.intp)
+        raise NothingPermitted(f"constraint: expected it to permit something, got False for {tried}; check that it "
+                               "returns True for what is permitted, or make one Categorical of it")  # fmt: skip
+
+    # ---- rows by chance
+
+    def random_rows(self, rng: np.random.Generator, n: int) -> Ints:
+        """n feasible rows (n, d), independent and uniform, by rejection.
+
+        Where the constraint permits less than about MIN_ACCEPTANCE of the rows, spaces that can be listed are
+        (the draw stays exact). In larger ones the rest comes from a Metropolis walk over feasible rows, begun at
+        rows that are the same in every process: its stationary law is uniform over what it can reach, its rows
+        are correlated.
+        """
+        if not self.constrained:
+            return self._any_rows(rng, n)
+        found, count, tried = [np.empty((0, self.dim), dtype=np.intp)], 0, 0
+        while count < n:
+            if tried >= PILOT and count < MIN_ACCEPTANCE * tried:
+                found.append(self._rare_rows(rng, n - count))
+                break
+            rows = self._any_rows(rng, min(max(2 * (n - count), 16), PILOT))
+            found.append(rows[self._satisfy(rows)])
+            count, tried = count + len(found[-1]), tried + len(rows)
+        return np.concatenate(found)[:n]
+
+    def _any_rows(self, rng: np.random.Generator, n: int) -> Ints:
+        return self.hold(rng.integers(0, self.sizes, size=(n, self.dim), dtype=np.intp))
+
+    def _rare_rows(self, rng: np.random.Generator, n: int) -> Ints:
+        if self.cardinality <= ENUMERABLE:
+            return self._listed_rows[rng.integers(len(self._listed_rows), size=n)]
+        rows = self._walk(rng, self._reservoir[rng.integers(WALKERS, size=min(n, WALKERS))], SETTLE)
+        kept = [rows]
+        while len(kept) * len(rows) < n:
+            kept.append(self._walk(rng, kept[-1], THIN))
+        return np.concatenate(kept)[:n]
+
+    @cached_property
+    def _listed_rows(self) -> Ints:
+        return self.all_rows()
+
+    @cached_property
+    def _reservoir(self) -> Ints:
+        """WALKERS feasible rows, spread from the one known."""
+        return self._walk(np.random.default_rng(0), np.tile(self._known, (WALKERS, 1)), min(10 * self.dim, 1_000))
+
+    def _walk(self, rng: np.random.Generator, rows: Ints, steps: int) -> Ints:
+        """Metropolis: redraw two variables on average, stay where that is not feasible. Proposals are symmetric."""
+        for _ in range(steps):
+            redrawn = rng.random(rows.shape) * self.dim < 2
+            proposed = np.where(redrawn, self._any_rows(rng, len(rows)), rows)
+            rows = np.where(self._satisfy(proposed)[:, None], proposed, rows)
+        return rows
+
+    def all_rows(self, limit: int = ENUMERABLE) -> Ints:
+        """Every feasible row, the last variable changing fastest. SpaceError beyond `limit` combinations."""
+        if self.cardinality > limit:
+            raise SpaceError(f"space: expected at most {limit} combinations to list, got about "
+                             f"10^{math.log10(self.cardinality):.1f}; draw random_rows, or raise limit")  # fmt: skip
+        rows = self._every_row()
+        return rows if not self.constrained else rows[self._satisfy(rows)]
+
+    def _every_row(self) -> Ints:
+        return self.hold(combinations(np.where(self._free, self.sizes, 1)))
+
+    # ---- neighbours
+
+    def neighbours(self, rows: ArrayLike, leaps: bool = False) -> tuple[Ints, Ints]:
+        """The feasible neighbours (m, d) of all rows, and (m,) which row each belongs to, ascending.
+
+        leaps: along paths and cycles also 2, 4, 8, ... steps away, so that no search has to walk a thousand levels.
+        """
+        checked = self.check(rows)
+        owner, column, value = self.moves(checked, leaps)
+        out = checked[owner]
+        out[np.arange(len(out)), column] = value
+        if not self.constrained:
+            return out, owner
+        keep = self.feasible(out)
+        return out[keep], owner[keep]
+
+    def moves(self, rows: ArrayLike, leaps: bool = False) -> Moves:
+        """What `neighbours` does, the constraint left aside, as three integers a neighbour instead of d."""
+        checked, a = self.check(rows), self._all.adjacency[leaps]
+        counts = a.degree[checked + a.offset].ravel()
+        cell = np.repeat(np.arange(counts.size), counts)
+        nth = np.arange(cell.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        owner, column = np.divmod(cell, self.dim)
+        here = checked.ravel()[cell]
+        value = nth + (nth >= here)  # complete graph: every value but this one
+        if not np.all(a.complete):
+            listed = np.flatnonzero(~a.complete[column])
+            value[listed] = a.target[a.start[a.offset[column[listed]] + here[listed]] + nth[listed]]
+        moves = Moves(owner, column, value)
+        return moves if self._free.all() else Moves(*(each[self._free[column]] for each in moves))
+
+
+def _everything(row: list[int]) -> bool:  # noqa: ARG001
+    """The constraint of a space without one."""
+    return True
+
+
+def combinations(sizes: Ints) -> Ints:
+    """(prod sizes, d) every row, the last variable changing fastest."""
+    stride = np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.intp)
+    return np.asarray(np.arange(math.prod(sizes.tolist()), dtype=np.intp)[:, None] // stride % sizes)
+
+
+def _probes(sizes: Ints, batch: int = 500) -> Iterable[Ints]:
+    """PROBES rows in batches, the same in every process, to find a feasible one among.
+
+    Every second batch lies near the first or the last choices, at all distances: "at most five of sixty" is met
+    there and, practically, nowhere else.
+    """
+    rng = np.random.default_rng(0)
+    for turn in range(PROBES // batch):
+        rows = rng.integers(0, sizes, size=(batch, len(sizes)), dtype=np.intp)
+        if turn % 2:
+            corner = np.where(rng.random((batch, 1)) < 0.5, 0, sizes - 1)
+            rows = np.where(rng.random(rows.shape) < rng.random((batch, 1)) ** 2, rows, corner)
+        yield rows
