@@ -23,7 +23,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 import carbo
 from carbo import Binary, CarboError, CarboSampler, Categorical, Integer, SettingsError, Space, SpaceError
 from carbo.acquisition.policy import Question, propose
-from carbo.integrations.optuna.space import Column, Distributions
+from carbo.integrations.columns import Column
+from carbo.integrations.optuna.space import Distributions
 from carbo.integrations.optuna.trials import suggestion_seconds
 from tests.presets import CHEAP, PRESETS
 

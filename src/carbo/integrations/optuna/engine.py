@@ -12,7 +12,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from carbo.errors import NothingPermitted, SpaceExhausted
-from carbo.integrations.optuna.space import Column
+from carbo.integrations.columns import Column
 from carbo.integrations.optuna.trials import Memory, claimed_row, claims_same, losses, settled
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer

@@ -28,6 +28,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from carbo.checks import generator, resolve
 from carbo.errors import DataError, SpaceError, SpaceExhausted
+from carbo.integrations.columns import Column, Points
 from carbo.integrations.optuna.arguments import (
     checked_constraint,
     checked_function,
@@ -39,7 +40,7 @@ from carbo.integrations.optuna.arguments import (
     started,
 )
 from carbo.integrations.optuna.engine import Engine
-from carbo.integrations.optuna.space import Column, Distributions, build, column, permitted, provisional
+from carbo.integrations.optuna.space import Distributions, build, column, permitted, provisional
 from carbo.integrations.optuna.trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
@@ -91,7 +92,7 @@ class CarboSampler(BaseSampler):
         constraint: Constraint | None = None,
         ordinal: Iterable[str] = (),
         graphs: Mapping[str, Any] | None = None,
-        points: int | Mapping[str, int] = DEFAULT_POINTS,
+        points: Points = DEFAULT_POINTS,
         preset: str = "default",
         settings: Settings | Mapping[str, Any] | None = None,
         replicate: bool | None = None,

@@ -13,7 +13,8 @@ from typing import Any
 
 from carbo.checks import as_value, generator, resolve
 from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
-from carbo.integrations.ray.space import Config, Domain, Points, of_config, of_space, ray_tune
+from carbo.integrations.columns import Points
+from carbo.integrations.ray.space import Config, RaySpace, of_config, of_space, ray_tune
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
 from carbo.space.space import Params, Space
@@ -76,12 +77,12 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         self._exhausted = False
         self._saved: Mapping[str, Any] | None = None
         """A state to go on from, restored before the space was known."""
-        self._domain: Domain | None = None
+        self._domain: RaySpace | None = None
         self._optimizer: Optimizer | None = None
         if space is not None:
             self._begin(_domain(space, self._points))
 
-    def _begin(self, domain: Domain) -> None:
+    def _begin(self, domain: RaySpace) -> None:
         first = [domain.params(config) for config in self._first]
         self._optimizer = Optimizer(domain.space, seed=self._seed, settings=self._settings, initial=first)
         self._domain = domain
@@ -278,7 +279,7 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         """Our settings, where they hold a function, which no file can."""
         return self._settings if callable(self._settings.acquisition) else None
 
-    def _ready(self) -> tuple[Domain, Optimizer]:
+    def _ready(self) -> tuple[RaySpace, Optimizer]:
         if self._domain is None or self._optimizer is None:
             raise SpaceError("CarboSearcher: expected a search space, got none; pass a carbo.Space or a dict of "
                              "tune.choice(...), or give the Tuner a param_space")  # fmt: skip
@@ -289,7 +290,7 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         return self._domain, self._optimizer
 
 
-def _domain(space: Any, points: Points) -> Domain:
+def _domain(space: Any, points: Points) -> RaySpace:
     if isinstance(space, Space):
         if points != DEFAULT_POINTS:
             raise SpaceError(
