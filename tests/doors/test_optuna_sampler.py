@@ -24,8 +24,8 @@ import carbo
 from carbo import Binary, CarboError, CarboSampler, Categorical, Integer, SettingsError, Space, SpaceError
 from carbo.acquisition.policy import Question, propose
 from carbo.integrations.columns import Column
+from carbo.integrations.optuna.claims import suggestion_seconds
 from carbo.integrations.optuna.space import Distributions
-from carbo.integrations.optuna.trials import suggestion_seconds
 from tests.presets import CHEAP, PRESETS
 
 CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20, "exhaustive": 100}

@@ -22,9 +22,9 @@ from optuna.trial import FrozenTrial, Trial
 
 from carbo import CarboSampler
 from carbo.errors import SpaceExhausted
+from carbo.integrations.optuna.claims import CLAIM, REPEAT, claim_text, claims_same, write_claim
 from carbo.integrations.optuna.engine import Engine
 from carbo.integrations.optuna.space import Distributions
-from carbo.integrations.optuna.trials import CLAIM, REPEAT, claim_text, claims_same, write_claim
 from carbo.numerics.types import Ints
 from carbo.space.rows import row_key
 from tests.presets import CHEAP
@@ -160,7 +160,7 @@ def test_a_claim_too_long_to_list_still_wards_off_others() -> None:
     first = study._storage.get_trial(study._storage.create_new_trial(study._study_id))
     wanted = sampler.sample_relative(study, first, space)
     engine = sampler._engine_for(space)
-    row = engine.overridden(np.zeros(1_200, dtype=np.intp), wanted)
+    row = engine.space.encode(wanted)
     holder = study._storage.get_trial(first._trial_id)
     assert holder.system_attrs[CLAIM]["point"].split()[1].startswith("#")
     assert [t.number for t in engine.rivals([holder], row)] == [0]

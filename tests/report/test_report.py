@@ -25,7 +25,8 @@ from optuna.trial import TrialState
 
 import carbo
 from carbo import cli
-from carbo.integrations.optuna.trials import CLAIM
+from carbo.integrations.optuna.claims import CLAIM
+from carbo.integrations.optuna.evaluations import evaluations
 from carbo.kernels import cross
 from carbo.report import html, write
 from carbo.report import model_data as model_module
@@ -34,10 +35,11 @@ from carbo.report.model_data import Fitted
 from carbo.report.numbers import MINUS, column, figure
 from carbo.report.report_data import gather
 from carbo.report.secrets import masked_arguments, masked_text
-from carbo.report.source import described_storage, of_study
-from carbo.report.trials import evaluations
+from carbo.report.trials import times_of
 from carbo.settings import preset
 from carbo.tune.errors import StudyError
+from carbo.tune.reading import of_study
+from carbo.tune.storage import public_name
 from tests.reports import CHEAP, START, Page, binary, browser, filled, looked_at, study, trial
 from tests.tuning import tuned
 from tests.tuning import write as write_study
@@ -187,7 +189,7 @@ def test_times_are_those_of_the_trial_and_what_is_not_known_is_not_made_up() -> 
     made.add_trial(trial(2, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}))
     made.add_trial(trial(3, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}, user_attrs=result))
     made.add_trial(trial(4, params, space, 1.0, datetime_complete=START))  # another machine's clock
-    times = [row.times for row in evaluations(made.get_trials(), tuned=False)]
+    times = [times_of(row) for row in evaluations(made.get_trials(), tuned=False)]
     assert times[0] == (None, None, 10.0)
     assert times[1] == (None, 7.5, 10.0)
     assert times[2] == (0.5, 9.5, 10.0)
@@ -450,7 +452,7 @@ def test_what_is_no_secret_is_left_alone(line: str) -> None:
     ],
 )
 def test_a_database_is_told_by_kind_and_name_alone(url: str, said: str) -> None:
-    assert described_storage(url) == said
+    assert public_name(url) == said
 
 
 # ---------------------------------------------------------------- writing

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import carbo
 from carbo.tune.arguments import Point, arguments, shell_line, template
-from carbo.tune.compatibility import Change, changes, description, disagreement, read_description
+from carbo.tune.compatibility import Change, changes, description, read_description, refuse_changes
 from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import check_program, shown
 from carbo.tune.formatting import clock, duration, number, settings
@@ -382,12 +382,12 @@ def test_a_change_is_named_and_judged(old: str, new: str, what: str, compatible:
     assert all(change.compatible for change in found) == compatible
     assert "hunter2" not in str(found)
     with pytest.raises(StudyError, match="--extend" if compatible else "another name"):
-        disagreement("s", found, extend=False)
+        refuse_changes("s", found, extend=False)
     if compatible:
-        disagreement("s", found, extend=True)
+        refuse_changes("s", found, extend=True)
     else:
         with pytest.raises(StudyError, match=what):
-            disagreement("s", found, extend=True)
+            refuse_changes("s", found, extend=True)
 
 
 def test_ranges_may_be_widened() -> None:

@@ -13,7 +13,7 @@ from carbo.cli.arguments import add_study, command
 
 if TYPE_CHECKING:
     from carbo.cli.arguments import Commands
-    from carbo.tune.reading import Opened
+    from carbo.tune.reading import OpenStudy
 
 EXAMPLES = {
     "best": """examples:
@@ -51,31 +51,32 @@ def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParse
     return made
 
 
-def _with(show: Callable[[argparse.Namespace, Opened], None]) -> Callable[[argparse.Namespace], int]:
+def _with(show: Callable[[argparse.Namespace, OpenStudy], None]) -> Callable[[argparse.Namespace], int]:
     """A command that opens the study, shows something of it, and closes it."""
 
     def run(arguments: argparse.Namespace) -> int:
         from carbo.tune.reading import open_study
 
         with open_study(arguments.study, arguments.name, arguments.storage) as opened:
+            opened.need_description()
             show(arguments, opened)
         return 0
 
     return run
 
 
-def _best(arguments: argparse.Namespace, opened: Opened) -> None:
+def _best(arguments: argparse.Namespace, opened: OpenStudy) -> None:
     from carbo.tune.evaluate import shown
     from carbo.tune.formatting import number, spelled
     from carbo.tune.trials import count, need_best
 
-    rows = opened.rows()
-    leader = need_best(rows, opened.described.direction, f"study {opened.name!r}")
-    command = shown(opened.described.command, opened.described.variables.flags, leader.params, leader.number)
+    rows, described = opened.evaluations(), opened.need_description()
+    leader = need_best(rows, described.direction, f"study {opened.name!r}")
+    command = shown(described.command, described.variables.flags, leader.params, leader.number)
     if arguments.command:
         print(command)
     elif arguments.json:
-        found = {"study": opened.name, "value": leader.value, "trial": leader.number, "params": dict(leader.params)}
+        found = {"study": opened.name, "value": leader.value, "trial": leader.number, "params": leader.params}
         print(json.dumps({**found, "command": command}, indent=2))
     else:
         failed = count(rows, ("failed",))
@@ -86,18 +87,19 @@ def _best(arguments: argparse.Namespace, opened: Opened) -> None:
         print(f"command: {command}")
 
 
-def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
+def _trials(arguments: argparse.Namespace, opened: OpenStudy) -> None:
     from carbo.tune.formatting import clock, number, plain, settings
+    from carbo.tune.trials import as_json, ended_at
 
-    rows = opened.rows()
+    rows = opened.evaluations()
     if arguments.json:
-        print(json.dumps([row.as_json() for row in rows], indent=2))
+        print(json.dumps([as_json(row) for row in rows], indent=2))
     elif arguments.csv:
-        names = list(opened.described.variables.space.names)
+        names = list(opened.need_description().variables.space.names)
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(["trial", "standing", "value", "seconds", "finished", *names, "reason"])
         for row in rows:
-            cells = [row.number, row.standing, row.value, row.seconds, row.finished]
+            cells = [row.number, row.standing, row.value, row.seconds, ended_at(row)]
             writer.writerow([*cells, *(row.params.get(name) for name in names), row.reason])
     else:
         print(f"{'trial':>6}  {'standing':<9}  {'value':>12}  {'time':>12}  settings")
@@ -108,13 +110,14 @@ def _trials(arguments: argparse.Namespace, opened: Opened) -> None:
                   f"{settings(row.params)}{said}")  # fmt: skip
 
 
-def _relevance(arguments: argparse.Namespace, opened: Opened) -> None:
+def _relevance(arguments: argparse.Namespace, opened: OpenStudy) -> None:
     from carbo.errors import DataError
     from carbo.tune.formatting import number
+    from carbo.tune.study_model import relevance
 
-    found = opened.relevance()
+    found = relevance(opened.sampler, opened.study)
     if found is None:
-        values = [row.value for row in opened.rows() if row.value is not None]
+        values = [row.value for row in opened.evaluations() if row.value is not None]
         got = f"{len(values)} that are all {number(values[0])}" if len(values) > 1 else f"{len(values)} of them"
         raise DataError(f"study {opened.name!r}: expected evaluations with different values, got {got}; "
                         "let the tuner run on: nothing yet tells one setting from another")  # fmt: skip

@@ -51,10 +51,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.report.page import render
     from carbo.report.page_file import check, save
     from carbo.report.report_data import gather
-    from carbo.report.source import opened
+    from carbo.tune.reading import open_study
 
     check(arguments.out, arguments.force)
-    with opened(arguments.study, arguments.name, arguments.storage) as source:
+    with open_study(arguments.study, arguments.name, arguments.storage) as source:
         if not arguments.no_model and sys.stderr.isatty():
             print("asking the model; --no-model leaves it out", file=sys.stderr)
         report = gather(source, not arguments.no_model)

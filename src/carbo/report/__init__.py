@@ -27,7 +27,7 @@ def html(study: optuna.Study, model: bool = True) -> str:
     """
     from carbo.report.page import render
     from carbo.report.report_data import gather
-    from carbo.report.source import of_study
+    from carbo.tune.reading import of_study
 
     return render(gather(of_study(study), model))
 

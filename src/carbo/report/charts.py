@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.axis import Axis, counting, linear, logarithmic, sensible
 from carbo.report.findings import done, trail
 from carbo.report.markup import Markup, joined, tag
 from carbo.report.model_data import WIDTH, Check
 from carbo.report.numbers import figure
-from carbo.report.trials import Evaluation
 from carbo.tune.formatting import clock
 
 SHAPES = {

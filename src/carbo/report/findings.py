@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.numbers import exact
-from carbo.report.trials import Evaluation
 
 
 def better(one: float, two: float, direction: str) -> bool:

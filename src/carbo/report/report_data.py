@@ -11,13 +11,14 @@ import numpy as np
 import scipy
 
 import carbo
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.definition import Definition, command_of, definition
 from carbo.report.findings import trail
 from carbo.report.model_data import Fitted, fitted
-from carbo.report.trials import Evaluation, evaluations
+from carbo.report.trials import mask
 
 if TYPE_CHECKING:
-    from carbo.report.source import Source
+    from carbo.tune.reading import OpenStudy
 
 LEFT_OUT = "The model was left out of this page (--no-model)."
 
@@ -43,21 +44,20 @@ class Report:
         return self.definition.direction
 
 
-def gather(source: Source, model: bool = True) -> Report:
+def gather(source: OpenStudy, model: bool = True) -> Report:
     """Read the study and, unless told not to, ask the engine."""
     import optuna
 
-    tuned = source.described is not None
-    rows = evaluations(source.study.get_trials(deepcopy=False), tuned)
+    rows = tuple(mask(row) for row in source.evaluations())
     what = definition(source)
     found = trail(rows, what.direction)
     best = found[-1][0] if found else None
     return Report(
-        name=source.study.study_name,
+        name=source.name,
         definition=what,
         evaluations=rows,
         model=fitted(source.study, source.sampler) if model else LEFT_OUT,
-        tuned=tuned,
+        tuned=source.described is not None,
         best_command=command_of(source.described, best.params, best.number) if best else None,
         versions={
             "carbo": carbo.__version__,

@@ -99,7 +99,7 @@ def _may_change(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -
     return before["kind"] == after["kind"] and key in ("low", "high", "step", "points", "graph")
 
 
-def disagreement(name: str, found: list[Change], extend: bool) -> None:
+def refuse_changes(name: str, found: list[Change], extend: bool) -> None:
     """StudyError that names the changes, unless all are compatible and meant."""
     fatal = [change for change in found if not change.compatible]
     if not found or (extend and not fatal):
@@ -121,6 +121,8 @@ class Described:
     direction: str
     variables: Variables
     command: Command
+    value: Mapping[str, Any]
+    """How the value is read, as `description` has it."""
 
 
 def read_description(name: str, held: Any) -> Described:
@@ -140,6 +142,6 @@ def read_description(name: str, held: Any) -> Described:
         flags = {key: (both[0], both[1]) for key, both in held["flags"].items()}
         run = tuple(template(text, [*space.names, *BUILT_IN]) for text in held["command"]["run"])
         command = Command(run, held["command"]["shell"], Template("", ()), {})
-        return Described(held["direction"], Variables(space, flags, constraint), command)
+        return Described(held["direction"], Variables(space, flags, constraint), command, held["value"])
     except (KeyError, TypeError, ValueError, CarboError) as error:
         raise StudyError(f"study {name!r}: expected its description, got a damaged one ({error})") from None

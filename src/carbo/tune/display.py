@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.tune.formatting import clock, number, plain, settings
 from carbo.tune.live_relevance import Insight
 from carbo.tune.storage import masked
 from carbo.tune.study_file import StudyFile
-from carbo.tune.trials import Record, best, count
+from carbo.tune.trials import best, count, ended_at
 from carbo.tune.tuner import Snapshot
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Page:
         row.add_row(bar, Text(words), Text(", ".join(counts), style="dim"))
         return row
 
-    def _best(self, rows: Sequence[Record], leader: Record | None) -> RenderableType:
+    def _best(self, rows: Sequence[Evaluation], leader: Evaluation | None) -> RenderableType:
         from rich.text import Text
 
         if leader is None:
@@ -132,7 +133,7 @@ class Page:
         text.append(f"  {settings(leader.params)}", style="default not bold")
         return text
 
-    def _last(self, now: Snapshot, leader: Record | None) -> Table:
+    def _last(self, now: Snapshot, leader: Evaluation | None) -> Table:
         from rich.table import Table
         from rich.text import Text
 
@@ -141,8 +142,7 @@ class Page:
             table.add_column(heading, justify="right", no_wrap=True, min_width=width)
         table.add_column("where it differs from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
         running = [row for row in now.rows if row.standing == "running"][-LAST:]
-        finished = [row for row in now.rows if row.standing in ("done", "failed")]
-        finished.sort(key=lambda row: row.finished or "")
+        finished = sorted((row for row in now.rows if row.counts), key=lambda row: ended_at(row) or "")
         for row in (*running[::-1], *finished[-LAST:][::-1]):
             style = {"failed": "red", "running": "cyan"}.get(row.standing, "")
             told = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
@@ -172,14 +172,14 @@ class Page:
         return [table]
 
 
-def outcome(row: Record) -> str:
+def outcome(row: Evaluation) -> str:
     """Value and time of an evaluation, or why it failed."""
     if row.standing == "failed":
         return f"failed: {plain(row.reason or '')}"
     return number(row.value) + (f" ({clock(row.seconds)})" if row.seconds is not None else "")
 
 
-def difference(row: Record, leader: Record | None) -> str:
+def difference(row: Evaluation, leader: Evaluation | None) -> str:
     """The settings that differ from the best's."""
     if leader is None:
         return settings(row.params)

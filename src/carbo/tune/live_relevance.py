@@ -6,28 +6,17 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from carbo.tune.study_model import FEW, relevance
 from carbo.tune.trials import count
 
 if TYPE_CHECKING:
     import optuna
 
     from carbo.integrations.optuna.sampler import CarboSampler
-    from carbo.surrogate.relevance import Relevance
     from carbo.tune.tuner import Snapshot
 
-ENOUGH = 10
-"""Evaluations before anything is said."""
 REST = 20.0
 """Rests this many times as long as the last look took."""
-
-
-def relevance(sampler: CarboSampler, study: optuna.Study) -> Relevance | None:
-    """The engine's relevance report of a study; None while no two values differ, when it would be chance alone."""
-    optimizer = sampler.optimizer(study)
-    values = optimizer.history()[1]
-    return optimizer.relevance() if len(np.unique(values[np.isfinite(values)])) > 1 else None
 
 
 class Insight:
@@ -43,7 +32,7 @@ class Insight:
         """Look again, if there is something new and the last look is long enough ago."""
         done = count(now.rows, ("done",))
         busy = self._thread is not None and self._thread.is_alive()
-        if busy or done < ENOUGH or done == self._seen or time.monotonic() < self._next:
+        if busy or done < FEW or done == self._seen or time.monotonic() < self._next:
             return
         self._seen = done
         self._thread = threading.Thread(target=self._look, daemon=True)

@@ -26,6 +26,8 @@ BUSY = 20.0
 """Seconds that SQLite waits for another process's transaction."""
 GRACE = 3
 """Heartbeats that may be missed."""
+DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "postgresql": "PostgreSQL", "mysql": "MySQL",
+             "mariadb": "MariaDB"}  # fmt: skip
 SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
 
 
@@ -57,6 +59,20 @@ def masked(url: str) -> str:
         return re.sub(r"//[^@/]*@", "//***@", url)
     query = {name: "***" if SECRET.search(name) else value for name, value in parsed.query.items()}
     return parsed.set(query=query).render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
+
+
+def public_name(url: str) -> str:
+    """The kind and the name of a database, as in "SQLite, study.db": no user, no password, no path."""
+    import sqlalchemy
+
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        return "a database"
+    backend = parsed.get_backend_name().removesuffix("+psycopg")
+    kind = DATABASES.get(backend, backend)
+    database = Path(parsed.database).name if parsed.database else None
+    return f"{kind}, {database}" if database else kind
 
 
 def _parsed(url: str) -> URL:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.tune.evaluate import shown
 from carbo.tune.formatting import clock, number, settings
 from carbo.tune.storage import masked
 from carbo.tune.study_file import StudyFile
-from carbo.tune.trials import Record, best, count
+from carbo.tune.trials import best, count
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Summary:
     ended: str
     """Why."""
     interrupted: bool
-    rows: list[Record]
+    rows: list[Evaluation]
     mine: int
     """Evaluations of this run."""
     seconds: float
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> Evaluation | None:
         return best(self.rows, self.file.direction)
 
     def as_json(self) -> dict[str, Any]:
@@ -34,7 +35,7 @@ class Summary:
         found = leader and {
             "value": leader.value,
             "trial": leader.number,
-            "params": dict(leader.params),
+            "params": leader.params,
             "command": self._command(leader),
         }
         return {
@@ -65,5 +66,5 @@ class Summary:
             lines += ["  the same command goes on from here"]
         return "\n".join(lines)
 
-    def _command(self, leader: Record) -> str:
+    def _command(self, leader: Evaluation) -> str:
         return shown(self.file.command, self.file.flags, leader.params, leader.number)

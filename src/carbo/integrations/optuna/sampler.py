@@ -30,18 +30,21 @@ from carbo.checks import generator, resolve
 from carbo.errors import DataError, SpaceError, SpaceExhausted
 from carbo.integrations.columns import Column, Points
 from carbo.integrations.optuna.arguments import (
-    checked_constraint,
-    checked_function,
-    checked_sampler,
-    checked_space,
-    checked_wishes,
     constraint_values,
+    read_constraint,
+    read_function,
+    read_sampler,
+    read_space,
+    read_wishes,
     refuse_many,
-    started,
+    with_startup,
 )
+from carbo.integrations.optuna.claims import REPEAT, claim_text, withdraw, write_claim
 from carbo.integrations.optuna.engine import Engine
+from carbo.integrations.optuna.evaluations import CONSTRAINTS, fixed_params
+from carbo.integrations.optuna.memory import Memory
+from carbo.integrations.optuna.private import read_trials, write_attribute
 from carbo.integrations.optuna.space import Distributions, build, column, permitted, provisional
-from carbo.integrations.optuna.trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
@@ -55,12 +58,12 @@ PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 _logger = logging.getLogger("optuna.carbo")  # below Optuna's own, whose verbosity and format the user has set
 
 
-class Told(NamedTuple):
-    """The engine, told of a study."""
+class StudyModel(NamedTuple):
+    """The engine with the data of a study."""
 
     optimizer: Optimizer
     numbers: list[int]
-    """Of the trials that it knows a value of, in the order told."""
+    """Numbers of the trials whose values the engine has, in the order of its history."""
 
 
 class CarboSampler(BaseSampler):
@@ -102,15 +105,15 @@ class CarboSampler(BaseSampler):
         warn_independent_sampling: bool = True,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
-        self._wishes = checked_wishes(points, ordinal, graphs, search_space)
-        self._given = checked_space(search_space)
-        self._constraint = checked_constraint(constraint, search_space)
-        self._settings = started(resolve(preset, settings, replicate), n_startup_trials)
+        self._wishes = read_wishes(points, ordinal, graphs, search_space)
+        self._given = read_space(search_space)
+        self._constraint = read_constraint(constraint, search_space)
+        self._settings = with_startup(resolve(preset, settings, replicate), n_startup_trials)
         generator(seed)  # checks it
         self._entropy = secrets.randbits(128) if seed is None else int(seed)
-        self._independent = checked_sampler(independent_sampler)
+        self._independent = read_sampler(independent_sampler)
         self._warn_independent = warn_independent_sampling
-        self._constraints_func = checked_function(constraints_func)
+        self._constraints_func = read_function(constraints_func)
         self._warned: set[str] = set()
         self._exhausted = False
         self._memory = Memory()
@@ -148,7 +151,7 @@ class CarboSampler(BaseSampler):
         """
         return self.told(study).optimizer
 
-    def told(self, study: Study) -> Told:
+    def told(self, study: Study) -> StudyModel:
         """The same, and which trials its values are of."""
         refuse_many(study)
         with self._lock:
@@ -158,7 +161,7 @@ class CarboSampler(BaseSampler):
                 raise DataError("study: expected a finished trial, got none; the parameters are not known before")
             engine = self._engine_for(space)
             engine.load(self._memory, study.direction)
-            return Told(engine.view(), engine.numbers)
+            return StudyModel(engine.view(), engine.numbers)
 
     # ---- Optuna's side
 
@@ -182,7 +185,7 @@ class CarboSampler(BaseSampler):
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> Params:
         refuse_many(study)
-        fixed = settled(trial)
+        fixed = fixed_params(trial)
         if search_space.keys() <= fixed.keys():  # also where the space is empty
             return {}
         with self._lock:
@@ -211,7 +214,7 @@ class CarboSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         refuse_many(study)
-        if self._warn_independent and self._memory.verdicts:
+        if self._warn_independent and self._memory.finished:
             self._warn_once(f"independent {param_name}", (
                 f"The parameter {param_name!r} of trial {trial.number} is sampled independently, without the model: "
                 "not every trial so far asked for it, or its range keeps changing. Pass search_space= if it is always "
@@ -226,11 +229,11 @@ class CarboSampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
-            verdict = None
+            violations = None
             try:
-                verdict = constraint_values(self._constraints_func(trial))
+                violations = constraint_values(self._constraints_func(trial))
             finally:
-                study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, verdict)
+                write_attribute(study, trial, CONSTRAINTS, violations)
         if "fixed_params" not in trial.system_attrs and not self._permits(trial.params):
             self._warn_once("constraint", (
                 f"Trial {trial.number} breaks the constraint, because some of its parameters were sampled "
@@ -245,8 +248,8 @@ class CarboSampler(BaseSampler):
 
     def _read(self, study: Study, trial: FrozenTrial | None = None) -> list[FrozenTrial]:
         """All trials but the one being sampled, and take them in."""
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-        if not self._memory.knows(trials):
+        trials = read_trials(study)
+        if not self._memory.is_memory_of(trials):
             self._memory, self._engine = Memory(), None
         others = [t for t in trials if trial is None or t.number != trial.number]
         self._memory.read(others)
@@ -276,7 +279,7 @@ class CarboSampler(BaseSampler):
             rivals = engine.rivals(self._read(study, trial), row)
             if not rivals:
                 return True
-            if any(r.number < trial.number or r.state != TrialState.RUNNING or engine.settled(r) for r in rivals):
+            if any(r.number < trial.number or r.state != TrialState.RUNNING or engine.is_fixed(r) for r in rivals):
                 break  # these will not withdraw
         withdraw(study, trial)
         return False
@@ -288,7 +291,7 @@ class CarboSampler(BaseSampler):
     def _stop(self, study: Study, trial: FrozenTrial, engine: Engine) -> None:
         """Nothing new is left: mark the trial as a repeat, and end the study unless repeats are wanted."""
         self._exhausted = True
-        study._storage.set_trial_system_attr(trial._trial_id, REPEAT, True)
+        write_attribute(study, trial, REPEAT, True)
         if self._settings.replicate:
             return
         self._warn_once("exhausted", (

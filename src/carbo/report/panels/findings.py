@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report import charts
 from carbo.report.components import command, exact_number, folded, listed, missing, section, table
 from carbo.report.findings import Progress, Setting, done, duration, progress, reasons, top, trail
@@ -12,7 +13,6 @@ from carbo.report.markup import Markup, breakable, joined, tag
 from carbo.report.model_data import Fitted
 from carbo.report.numbers import MINUS, choice, column, exact, figure
 from carbo.report.report_data import Report
-from carbo.report.trials import Evaluation
 from carbo.tune.formatting import clock
 
 MOST_REASONS = 5

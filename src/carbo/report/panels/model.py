@@ -15,11 +15,10 @@ from carbo.report.model_data import WIDTH, Check, Fitted
 from carbo.report.numbers import column, figure, share
 from carbo.report.report_data import Report
 from carbo.surrogate.relevance import Influence
+from carbo.tune.study_model import FEW
 
 MOST = 15
 """Variables that are shown without being asked for."""
-FEW = 10
-"""Evaluations below which a reader is warned."""
 ORDERS = {"1": "one variable at a time", "2": "pairs of variables", "3": "three together", "all": "all together"}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report import charts
 from carbo.report.charts import Series
 from carbo.report.components import command, folded, listed, missing, pairs, section, table
 from carbo.report.markup import Markup, breakable, tag
 from carbo.report.numbers import figure
 from carbo.report.report_data import Report
-from carbo.report.trials import Evaluation, Times
+from carbo.report.trials import Times, times_of
 from carbo.tune.formatting import clock
 
 
@@ -33,7 +34,7 @@ def times(report: Report) -> Markup:
 
 def _series(rows: Sequence[Evaluation]) -> list[Series]:
     def seconds(get: Callable[[Times], float | None]) -> tuple[tuple[int, float], ...]:
-        return tuple((row.number, found) for row in rows if (found := get(row.times)) is not None)
+        return tuple((row.number, found) for row in rows if (found := get(times_of(row))) is not None)
 
     return [
         Series("suggestion", "diamond", "second", seconds(lambda t: t.suggestion)),
@@ -53,7 +54,7 @@ def _summed(series: Series) -> list[str]:
 
 
 def _remark(rows: Sequence[Evaluation]) -> Markup | None:
-    unsplit = any(_together(row.times) is not None for row in rows)
+    unsplit = any(_together(times_of(row)) is not None for row in rows)
     return listed(
         "Of some trials only the time from start to end is known: suggestion and evaluation together."
         if unsplit else None,
@@ -64,7 +65,7 @@ def _table(rows: Sequence[Evaluation]) -> Markup:
     def shown(seconds: float | None) -> str:
         return "–" if seconds is None else figure(seconds, 3)
 
-    cells = [[r.number, shown(r.times.suggestion), shown(r.times.evaluation), shown(r.times.whole)] for r in rows]
+    cells = [[row.number, *map(shown, times_of(row))] for row in rows]
     heads = ["trial", "suggestion, s", "evaluation, s", "start to end, s"]
     return folded("Times as a table", table(heads, cells, numbers=(0, 1, 2, 3), class_="wide"))
 
