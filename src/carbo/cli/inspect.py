@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = {
     "best": """examples:
-  carbo best study.toml                  value, settings and command
+  carbo best study.toml                      value, settings and command
   carbo best study.toml --json
-  carbo best study.db                    without the study file
-  eval "$(carbo best study.toml --command)"     run the best command""",
+  carbo best study.db                        without the study file
+  eval "$(carbo best study.toml --command)"  run the best command""",
     "trials": """examples:
   carbo trials study.toml
   carbo trials study.toml --csv >trials.csv
-  carbo trials study.toml --json | jq '.[] | select(.standing == "failed") | .reason'
+  carbo trials study.toml --json | jq '.[] | select(.value == null) | .reason'
   carbo trials postgresql://me@db/tuning --study gcc""",
     "relevance": """examples:
   carbo relevance study.toml             each variable's share of the variation
@@ -35,24 +35,24 @@ EXAMPLES = {
 def add(commands: Commands) -> None:
     """The three commands and their options."""
     best = _command(commands, "best", "the best evaluation so far, its settings and its command")
-    best.add_argument("--command", action="store_true", help="print the command line alone")
+    best.add_argument("--command", action="store_true", help="print only the command line")
     best.set_defaults(run=_with(_best))
     trials = _command(commands, "trials", "all evaluations, as a table, CSV or JSON")
-    trials.add_argument("--csv", action="store_true", help="as CSV, a column for each variable")
+    trials.add_argument("--csv", action="store_true", help="print CSV, with a column for each variable")
     trials.set_defaults(run=_with(_trials))
-    relevance = _command(commands, "relevance", "which variables matter, as the model sees it")
+    relevance = _command(commands, "relevance", "which variables matter, according to the model")
     relevance.set_defaults(run=_with(_relevance))
 
 
 def _command(commands: Commands, name: str, what: str) -> argparse.ArgumentParser:
-    made = command(commands, name, what, about=f"Shows {what}.", examples=EXAMPLES[name])
+    made = command(commands, name, f"show {what}", about=f"Shows {what}.", examples=EXAMPLES[name])
     add_study(made)
-    made.add_argument("--json", action="store_true", help="as JSON")
+    made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
 
 def _with(show: Callable[[argparse.Namespace, OpenStudy], None]) -> Callable[[argparse.Namespace], int]:
-    """A command that opens the study, shows something of it, and closes it."""
+    """A command that opens a study of `carbo tune`, shows something of it, and closes it."""
 
     def run(arguments: argparse.Namespace) -> int:
         from carbo.tune.reading import open_study
@@ -120,7 +120,7 @@ def _relevance(arguments: argparse.Namespace, opened: OpenStudy) -> None:
         values = [row.value for row in opened.evaluations() if row.value is not None]
         got = f"{len(values)} that are all {number(values[0])}" if len(values) > 1 else f"{len(values)} of them"
         raise DataError(f"study {opened.name!r}: expected evaluations with different values, got {got}; "
-                        "let the tuner run on: nothing yet tells one setting from another")  # fmt: skip
+                        "let the tuner run on: nothing distinguishes one setting from another yet")  # fmt: skip
     if arguments.json:
         shares = {name: share._asdict() for name, share in found.variables.items()}
         told = {"study": opened.name, "variables": shares, "orders": found.orders, "adjacent": found.adjacent}

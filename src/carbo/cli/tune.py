@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from carbo.tune.summary import Summary
 
 EXAMPLES = """examples:
-  carbo init study.toml                  write a study file to begin with
-  carbo tune study.toml --dry-run        what would be run
-  carbo tune study.toml                  run it; Ctrl-C stops, the same command goes on
+  carbo init study.toml                  write a study file
+  carbo tune study.toml --dry-run        show what would be run
+  carbo tune study.toml                  run it; Ctrl-C stops it
+  carbo tune study.toml                  continue it
   carbo tune study.toml --workers 4 --budget 200
-  carbo tune study.toml --storage 'postgresql://me@db/tuning'   the same on every machine
+  carbo tune study.toml --storage 'postgresql://me@db/tuning'
+                                         run this on each of several machines
   carbo tune study.toml --json >summary.json
 
 exit codes: 0 done, 2 wrong input, 130 interrupted"""
@@ -37,16 +39,18 @@ def add(commands: Commands) -> None:
         commands,
         "tune",
         "optimise any external command",
-        about="Runs the command of a study file again and again, each time with the settings that promise most, "
-        "and keeps every value in a database. Stopping, even kill -9, loses no finished evaluation.",
+        about="Runs the command of a study file many times, each time with the most promising settings, and stores "
+        "every value in a database. If it is stopped, even by kill -9, no finished evaluation is lost.",
         examples=EXAMPLES,
     )
     tune.add_argument("file", type=Path, metavar="FILE", help="the study file (TOML)")
-    tune.add_argument("--budget", type=count, help="evaluations in all, those before included")
-    tune.add_argument("--workers", type=count, help="evaluations at the same time, of this process")
-    tune.add_argument("--storage", metavar="URL", help="database URL or SQLite file, instead of the file's")
-    tune.add_argument("--extend", action="store_true", help="go on with a study file whose changes are compatible")
-    tune.add_argument("--dry-run", action="store_true", help="show the study and one command, and run nothing")
+    tune.add_argument("--budget", type=count, help="number of evaluations, including those of earlier runs")
+    tune.add_argument("--workers", type=count, help="number of evaluations at the same time, in this process")
+    tune.add_argument(
+        "--storage", metavar="URL", help="a database URL or SQLite file to use instead of the one in FILE"
+    )
+    tune.add_argument("--extend", action="store_true", help="accept changes of FILE that are compatible with the study")
+    tune.add_argument("--dry-run", action="store_true", help="show the study and one command; run nothing")
     tune.add_argument("--json", action="store_true", help="print the summary as JSON")
     tune.set_defaults(run=_run)
 
@@ -86,7 +90,7 @@ def _tuned(file: StudyFile, extend: bool) -> Summary:
         shown = display(file, Insight(session.sampler, session.study))
         tuner = Tuner(session, shown.say)
         if session.fresh:
-            shown.say("the study file has changed and no evaluation had succeeded: the study begins anew")
+            shown.say("the study file has changed and no evaluation had succeeded: the study starts again from zero")
         interrupted, ended = False, "interrupted"
         try:
             with explained(file.storage), shown.open():
@@ -101,7 +105,7 @@ def _tuned(file: StudyFile, extend: bool) -> Summary:
 
 
 def _update(shown: Any, tuner: Any) -> None:
-    """Draw what is known; a database that is away is the workers' to wait for."""
+    """Show the latest state. If the database does not answer, the workers wait for it, not the display."""
     import optuna
     import sqlalchemy
 
@@ -111,7 +115,7 @@ def _update(shown: Any, tuner: Any) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -131,7 +135,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _example(file: StudyFile) -> str:
-    """The command of the first starting point, or of the first permitted one."""
+    """The command of the first starting point, or of a random point if there is none."""
     import numpy as np
 
     from carbo.tune.evaluate import shown
