@@ -1,4 +1,4 @@
-"""What a tuner shows while it works: a live page on a terminal, plain lines elsewhere. Progress goes to stderr."""
+"""The display of a tuner at work, on stderr: a live page on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LAST = 8
-"""Evaluations shown."""
+"""Number of evaluations on the page."""
 MATTER = 8
-"""Variables shown."""
+"""Number of variables on the page."""
 
 
 def remaining(file: StudyFile, now: Snapshot) -> float | None:
-    """Seconds to go, from the pace of all tuners since this one began; None while nobody can tell."""
+    """Seconds to go: to the deadline, or at the pace of all tuners since this one began. None if neither is known."""
     guesses = [] if now.left is None else [now.left]
     done, budget = count(now.rows), file.plan.budget
     if budget is not None and done > now.before:
@@ -37,11 +37,11 @@ def remaining(file: StudyFile, now: Snapshot) -> float | None:
 
 
 class Plain:
-    """One line an evaluation."""
+    """Prints one line per evaluation."""
 
     def __init__(self, file: StudyFile, stream: TextIO | None = None) -> None:
         self._file, self._stream = file, stream or sys.stderr
-        self._told = 0
+        self._printed = 0
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
@@ -53,17 +53,17 @@ class Plain:
 
     def update(self, now: Snapshot) -> None:
         leader = best(now.rows, self._file.direction)
-        for row in now.mine[self._told :]:
+        for row in now.mine[self._printed :]:
             done, budget = count(now.rows), self._file.plan.budget
             progress = f"{done}/{budget}" if budget else f"{done}"
             top = f"best {number(leader.value)}" if leader else "nothing yet"
             self._stream.write(f"[{progress}] trial {row.number}: {outcome(row)}; {top}; {settings(row.params)}\n")
-        self._told = len(now.mine)
+        self._printed = len(now.mine)
         self._stream.flush()
 
 
 class Page:
-    """A page that is drawn anew, with rich."""
+    """A page that is redrawn in place, with rich."""
 
     def __init__(self, file: StudyFile, insight: Insight) -> None:
         from rich.console import Console
@@ -140,16 +140,16 @@ class Page:
         table = Table(box=None, padding=(0, 2, 0, 0), title="last evaluations", title_justify="left", title_style="")
         for heading, width in (("trial", 5), ("value", 8), ("time", 6)):  # kept where the terminal is narrow
             table.add_column(heading, justify="right", no_wrap=True, min_width=width)
-        table.add_column("where it differs from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
+        table.add_column("difference from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
         running = [row for row in now.rows if row.standing == "running"][-LAST:]
         finished = sorted((row for row in now.rows if row.counts), key=lambda row: ended_at(row) or "")
         for row in (*running[::-1], *finished[-LAST:][::-1]):
             style = {"failed": "red", "running": "cyan"}.get(row.standing, "")
-            told = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
-            told = told if row.params else "being chosen"
+            text = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
+            text = text if row.params else "being chosen"
             seconds = "" if row.seconds is None else clock(row.seconds)
             value = number(row.value) if row.standing == "done" else row.standing
-            table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, told)))
+            table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, text)))
         return table
 
     def _matter(self) -> list[RenderableType]:
@@ -180,7 +180,7 @@ def outcome(row: Evaluation) -> str:
 
 
 def difference(row: Evaluation, leader: Evaluation | None) -> str:
-    """The settings that differ from the best's."""
+    """The settings of an evaluation that differ from those of the best."""
     if leader is None:
         return settings(row.params)
     if leader.number == row.number:
@@ -192,7 +192,7 @@ def difference(row: Evaluation, leader: Evaluation | None) -> str:
 
 
 def display(file: StudyFile, insight: Insight) -> Plain | Page:
-    """A page where stderr is a terminal and rich is installed; lines elsewhere."""
+    """The page if stderr is a terminal and rich is installed; otherwise plain lines."""
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         with contextlib.suppress(ImportError):
             return Page(file, insight)

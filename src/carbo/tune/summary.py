@@ -15,15 +15,17 @@ from carbo.tune.trials import best, count
 
 @dataclass(frozen=True)
 class Summary:
-    """The end of a run."""
+    """The end of a run.
+
+    ended   why it ended
+    mine    number of evaluations of this run
+    """
 
     file: StudyFile
     ended: str
-    """Why."""
     interrupted: bool
     rows: list[Evaluation]
     mine: int
-    """Evaluations of this run."""
     seconds: float
 
     @property

@@ -28,11 +28,11 @@ from carbo.space.variables import DEFAULT_POINTS, Binary, Categorical, Float, In
 Distributions = dict[str, BaseDistribution]
 
 DYNAMIC = 3
-"""Distributions under one name beyond which its range is held to depend on other parameters, not on a user's edit."""
+"""Most distributions of one name. With more, its range seems to depend on other parameters, not on a user's edits."""
 
 
 class Wishes(NamedTuple):
-    """What the user said about parameters, by name. `variables` come from a carbo.Space and leave nothing open."""
+    """What the user says about parameters, by name. `variables` of a carbo.Space say all that there is to say."""
 
     points: Points = DEFAULT_POINTS
     ordinal: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ class Wishes(NamedTuple):
 
 
 def column(name: str, distribution: BaseDistribution, wishes: Wishes) -> Column:
-    """The column of a parameter. SpaceError for a distribution or a wish that has no meaning."""
+    """The column of a parameter. SpaceError for a distribution or a wish that makes no sense."""
     if name in wishes.variables:
         return of_variable(wishes.variables[name])
     if isinstance(distribution, CategoricalDistribution):
@@ -84,7 +84,7 @@ def _levels(distribution: IntDistribution | FloatDistribution, most: int) -> Seq
 
 
 def distributions(space: Space) -> Distributions:
-    """The distributions that say to Optuna what a carbo.Space says, as far as they can: of graphs they know nothing."""
+    """A carbo.Space as Optuna's distributions, which know nothing of graphs."""
     return {name: _distribution(variable) for name, variable in space.variables.items()}
 
 
@@ -99,10 +99,10 @@ def _distribution(variable: Variable) -> BaseDistribution:
 
 
 def build(columns: Mapping[str, Column], constraint: Constraint | None, missing: Callable[[str], None] | None) -> Space:
-    """The engine's space. The constraint sees the parameters' own values.
+    """The engine's space. The constraint sees the native values of the parameters.
 
-    missing: called with the name where the constraint asks for one that the space does not hold, which then counts
-    as permitted; None: that is an error like any other.
+    missing: called with the name of a parameter that the constraint asks for and the space does not have; the params
+    then count as permitted. None: that is an error.
     """
     variables = {name: each.variable for name, each in columns.items()}
     if constraint is None:
@@ -130,10 +130,9 @@ def permitted(constraint: Constraint, params: Params, missing: Callable[[str], N
 
 
 class Common:
-    """The parameters that every trial with a result asked for, each under its latest distribution.
+    """The parameters that every trial with a result asked for, each with its latest distribution.
 
-    Where a distribution has changed, the one of the trial with the highest number counts. A name that has had more
-    than DYNAMIC of them is left out.
+    The latest is that of the trial with the highest number. A name with more than DYNAMIC distributions is left out.
     """
 
     def __init__(self) -> None:
@@ -158,7 +157,7 @@ class Common:
                 known.append(each)
 
     def distributions(self) -> Distributions | None:
-        """By name, in the names' order, x2 before x10; None while no trial has a result."""
+        """Distributions by name, in the order of names, x2 before x10. None while no trial has a result."""
         if self._shared is None or self._latest is None:
             return None
         names = sorted((name for name in self._shared if len(self._variants[name]) <= DYNAMIC), key=natural)
@@ -166,7 +165,7 @@ class Common:
 
 
 def provisional(trials: Sequence[FrozenTrial]) -> Distributions:
-    """While no trial has a result: the parameters of the one that asked for most, under way or failed."""
+    """The distributions to use while no trial has a result: those of the trial that asked for most."""
     fullest = max(trials, key=lambda t: len(t.distributions), default=None)
     if fullest is None:
         return {}
@@ -174,5 +173,5 @@ def provisional(trials: Sequence[FrozenTrial]) -> Distributions:
 
 
 def natural(name: str) -> list[str | int]:
-    """Sorts numbers in names by what they are worth: variables next to each other may belong together."""
+    """A sorting key that orders numbers in names by value. Variables next to each other may interact."""
     return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", name))]
