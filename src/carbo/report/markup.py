@@ -1,4 +1,4 @@
-"""HTML that escapes whatever is not HTML already."""
+"""HTML in which all other text is escaped."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 class Markup(str):
-    """Text that is HTML. Everything else is text, and is escaped where it meets HTML."""
+    """Text that is HTML. All other text is escaped when it becomes part of HTML."""
 
     __slots__ = ()
 
 
 VOID = frozenset({"meta", "wbr"})
 BREAKS = re.compile(r"(?<=[_./:=-])(?=\w)")
-"""Where a long name may go over to the next line."""
+"""Where a long name may be broken."""
 
 
 def visible(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the engine makes of a study: which variables matter, and how well it predicts values it has not seen."""
+"""What the model says of a study: which variables matter, and how well it predicts values that it has not seen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LACKS: dict[Lack, str] = {
     "equal": "All values are equal: nothing distinguishes one setting from another.",
 }
 WIDTH = 1.2816
-"""Standard deviations either side of the mean that hold 80 % of a normal distribution."""
+"""Half the width of the interval that holds 80 % of a normal distribution, in standard deviations."""
 
 
 class Check(NamedTuple):
@@ -35,12 +35,12 @@ class Check(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Whether the interval of 80 % holds the observation."""
+        """Whether the observation lies in the interval of 80 %."""
         return abs(self.observed - self.predicted) <= WIDTH * self.sd
 
 
 class Fitted(NamedTuple):
-    """The model's own words. `outside`: parameters that it does not know, for not every trial had them."""
+    """What the model says. outside: parameters that it does not know, because not every trial had them."""
 
     relevance: Relevance
     checks: tuple[Check, ...]

@@ -11,12 +11,12 @@ from carbo.tune.formatting import spelled
 MINUS = "−"
 DIGITS = 6
 SMALLEST, LARGEST = 1e-4, 1e9
-"""Sizes of numbers written without an exponent; whole numbers are up to EXACT."""
+"""Sizes of numbers that are written without an exponent. For whole numbers the largest is EXACT."""
 EXACT = 1e15
 
 
 def figure(value: float, digits: int = DIGITS) -> str:
-    """A number with so many significant digits, and no zeros that say nothing."""
+    """A number with that many significant digits, without trailing zeros."""
     if float(value).is_integer() and abs(value) < EXACT:
         return _signed(f"{int(value):,}")
     if not SMALLEST <= abs(value) < LARGEST:
@@ -27,7 +27,7 @@ def figure(value: float, digits: int = DIGITS) -> str:
 
 
 def column(values: Sequence[float]) -> list[str]:
-    """Numbers that stand below each other: as many decimals for all as tell four digits of their range."""
+    """Numbers of one column: all with the same decimals, enough for four digits of their range."""
     if all(float(v).is_integer() and abs(v) < EXACT for v in values):
         return [figure(v) for v in values]
     if any(v != 0 and not SMALLEST <= abs(v) < LARGEST for v in values):
@@ -45,7 +45,7 @@ def share(value: float) -> str:
 
 
 def choice(value: Any) -> str:
-    """A value of a variable: as in a command line, floats to six digits, and quoted where it could not be seen."""
+    """A value of a variable: as in a command line, floats to six digits, invisible text in quotes."""
     if isinstance(value, float) and math.isfinite(value):
         return figure(value)
     text = spelled(value)
@@ -54,7 +54,7 @@ def choice(value: Any) -> str:
 
 
 def exact(value: Any) -> str:
-    """The same with nothing left out, for a machine or for pasting."""
+    """A value of a variable with all its digits, for machines and for pasting."""
     return repr(value) if isinstance(value, float) else spelled(value)
 
 

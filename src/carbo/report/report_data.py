@@ -1,4 +1,4 @@
-"""Everything that a page shows, as plain values."""
+"""All that a page shows, as plain values."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ LEFT_OUT = "The model was left out of this page (--no-model)."
 
 @dataclass(frozen=True)
 class Report:
-    """A study, ready to be drawn."""
+    """A study, ready to be drawn.
+
+    evaluations     all trials, by number
+    model           what the model says, or why there is none
+    tuned           whether `carbo tune` made the study
+    """
 
     name: str
     definition: Definition
     evaluations: tuple[Evaluation, ...]
-    """All trials, by number."""
     model: Fitted | str
-    """Or why there is none."""
     tuned: bool
-    """Whether `carbo tune` made the study."""
     best_command: str | None
     versions: dict[str, str]
     made: datetime.datetime
@@ -45,7 +47,7 @@ class Report:
 
 
 def gather(source: OpenStudy, model: bool = True) -> Report:
-    """Read the study and, unless told not to, ask the engine."""
+    """Read the study and, if `model`, fit the model to it."""
     import optuna
 
     rows = tuple(mask(row) for row in source.evaluations())

@@ -1,4 +1,4 @@
-"""Hiding what looks like a secret in commands and messages."""
+"""Hides what looks like a secret in commands and messages."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from carbo.tune.formatting import clock
 
 MOST_REASONS = 5
 MANY, FIRST = 24, 15
-"""Variables from which on a table of settings shows only the first, and how many those are."""
+"""A table of settings with more than MANY variables shows the FIRST ones only."""
 NOTHING = "No evaluation has given a value yet."
 
 
@@ -161,9 +161,9 @@ def settings(report: Report) -> Markup:
     title = "Best settings"
     if not best:
         return section("settings", title, None, missing(NOTHING))
-    about = "The best setting, and the next best that differ from it; what differs is marked."
+    about = "The best setting and the next best ones. What differs from the best is marked."
     if len(best) == 1:
-        about = "The best setting; there is no other yet."
+        about = "The best setting. There is no other yet."
     line = None
     if report.best_command is not None:
         line = joined(tag("h3", "The best command"), command(report.best_command))
@@ -206,7 +206,7 @@ def _values(best: Sequence[Setting], texts: Sequence[str]) -> Markup:
 
 
 def _repeats(best: Sequence[Setting]) -> Markup:
-    """Where a setting was evaluated more than once: its mean."""
+    """The row of means, for settings that were evaluated more than once."""
     cells = []
     for each in best:
         mean = sum(value / len(each.values) for value in each.values)

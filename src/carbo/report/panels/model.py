@@ -18,7 +18,7 @@ from carbo.surrogate.relevance import Influence
 from carbo.tune.study_model import FEW
 
 MOST = 15
-"""Variables that are shown without being asked for."""
+"""Number of variables that are not folded."""
 ORDERS = {"1": "one variable at a time", "2": "pairs of variables", "3": "three together", "all": "all together"}
 
 
@@ -28,9 +28,9 @@ def relevance(report: Report) -> Markup:
     if isinstance(report.model, str):
         return section("relevance", title, None, missing(report.model))
     about = (
-        "How much of the variation goes with each variable, as the model sees it: 100 % would be all of it. Variables "
-        "that act together share what they do, so the numbers may add up to more. The thin line spans 10 % to 90 % of "
-        "the model's own doubt."
+        "How much of the variation each variable explains, according to the model. The effect of variables that act "
+        "together counts for each of them, so the numbers may add up to more than 100 %. The thin line spans 10 % to "
+        "90 % of the posterior samples."
     )
     shares = list(report.model.relevance.variables.items())
     rest = shares[MOST:]
@@ -77,7 +77,7 @@ def _remarks(report: Report) -> Markup | None:
         f"Not in the model, because not every trial had them: {named}." if outside else None,
         None
         if report.tuned
-        else "Made by a program: which categories are alike, and constraints, may not be known here.",
+        else "Made by a program: constraints, and which categories are alike, may not be known here.",
     )
 
 

@@ -21,8 +21,8 @@ def times(report: Report) -> Markup:
     rows = [row for row in report.evaluations if row.counts]
     series = [each for each in _series(rows) if each.seconds]
     about = (
-        "How long the next setting took to choose, and how long it took to evaluate. The scale is logarithmic: each "
-        "line stands for ten times the one below it."
+        "How long each suggestion took, and how long each evaluation took. The scale is logarithmic: each line "
+        "stands for ten times the one below it."
     )
     if not series:
         return section("time", "Time", about, missing("No times are known."))
@@ -96,7 +96,7 @@ def definition(report: Report) -> Markup:
 
 
 def versions(report: Report) -> Markup:
-    """What made this page."""
+    """The versions that made the page."""
     said = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return tag("footer", tag("p", f"Made with {said}. This page loads nothing: it can be kept, sent and printed."),
                id="versions")  # fmt: skip
