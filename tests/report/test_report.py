@@ -30,11 +30,11 @@ from carbo.integrations.optuna.evaluations import evaluations
 from carbo.kernels import cross
 from carbo.report import html, write
 from carbo.report import model_data as model_module
-from carbo.report.axis import counting, linear, logarithmic, sensible
+from carbo.report.axis import counting, linear, logarithmic, range_to_draw
 from carbo.report.model_data import Fitted
 from carbo.report.numbers import MINUS, column, figure
 from carbo.report.report_data import gather
-from carbo.report.secrets import masked_arguments, masked_text
+from carbo.report.secrets import mask_arguments, mask_text
 from carbo.report.trials import times_of
 from carbo.settings import preset
 from carbo.tune.errors import StudyError
@@ -429,17 +429,17 @@ SECRET = "hunter2"
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(arguments: list[str]) -> None:
-    assert SECRET not in masked_arguments(arguments)
-    assert SECRET not in masked_text(" ".join(arguments))
-    assert "***" in masked_arguments(arguments)
+    assert SECRET not in mask_arguments(arguments)
+    assert SECRET not in mask_text(" ".join(arguments))
+    assert "***" in mask_arguments(arguments)
 
 
 @pytest.mark.parametrize(
     "line", ["gcc -O2 --passes=3 -fkeep {level}", "train --max-tokens=100 --monkey=2", "run --password={choice} x@y"]
 )
 def test_what_is_no_secret_is_left_alone(line: str) -> None:
-    assert masked_text(line) == line
-    assert masked_arguments(line.split()) == line
+    assert mask_text(line) == line
+    assert mask_arguments(line.split()) == line
 
 
 @pytest.mark.parametrize(
@@ -706,9 +706,9 @@ def test_an_axis_of_seconds_goes_by_powers_of_ten() -> None:
 
 def test_a_range_leaves_out_what_is_far_off_on_the_worse_side_only() -> None:
     values = [*map(float, range(20)), 1e6]
-    assert sensible(values, "minimize") == (0.0, 19.0)
-    assert sensible(values, "maximize") == (0.0, 1e6)
-    assert sensible([1.0, 1e6], "minimize") == (1.0, 1e6)
+    assert range_to_draw(values, "minimize") == (0.0, 19.0)
+    assert range_to_draw(values, "maximize") == (0.0, 1e6)
+    assert range_to_draw([1.0, 1e6], "minimize") == (1.0, 1e6)
 
 
 # ---------------------------------------------------------------- to be seen

@@ -24,10 +24,10 @@ from carbo.tune import storage as storage_module
 from carbo.tune.dispatch import Assignment, Desk
 from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import Evaluated
-from carbo.tune.processes import Owner, marked
+from carbo.tune.processes import Owner, find_marked
 from carbo.tune.retry import Patience
 from carbo.tune.session import Session, open_session
-from carbo.tune.storage import masked, quiet
+from carbo.tune.storage import mask_url, silence_warnings
 from carbo.tune.study_file import load
 from carbo.tune.trials import RUN, count
 from carbo.tune.tuner import Tuner
@@ -294,7 +294,7 @@ class Onlooker:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with contextlib.closing(open_session(load(write(tmp_path, VALUE, "budget = 3")))) as opened, quiet():
+    with contextlib.closing(open_session(load(write(tmp_path, VALUE, "budget = 3")))) as opened, silence_warnings():
         yield opened
 
 
@@ -395,7 +395,7 @@ def test_a_dead_process_of_this_machine_is_known_at_once(session: Session) -> No
     again = desk_of(session).next()
     assert again is not None
     assert again.params == lost.params
-    assert marked(lost.mark) == []
+    assert find_marked(lost.mark) == []
 
 
 def lost(session: Session, monkeypatch: pytest.MonkeyPatch, tell: Callable[[Desk, Assignment], bool]) -> None:
@@ -604,7 +604,7 @@ def test_a_file_that_is_no_database_a_locked_one_and_a_missing_folder_are_one_li
     ],
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:
-    assert masked(url) == shown
+    assert mask_url(url) == shown
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import carbo
 from carbo.tune.arguments import Point, arguments, shell_line, template
 from carbo.tune.compatibility import Change, changes, description, read_description, refuse_changes
 from carbo.tune.errors import StudyError
-from carbo.tune.evaluate import check_program, shown
+from carbo.tune.evaluate import check_program, command_text
 from carbo.tune.formatting import clock, duration, number, settings
 from carbo.tune.keyed_table import locate
 from carbo.tune.study_file import STUDY_KEYS, StudyFile, loads
@@ -312,7 +312,7 @@ def test_a_flag_that_is_off_is_nothing_in_a_shell_line_too() -> None:
 
 def test_the_command_is_shown_as_it_can_be_pasted() -> None:
     file = files('run = ["prog", "{x}"]', x=["a b"])
-    assert shown(file.command, file.flags, {"x": "a b"}) == "prog 'a b'"
+    assert command_text(file.command, file.flags, {"x": "a b"}) == "prog 'a b'"
 
 
 def test_a_program_that_does_not_exist_is_found_out_before_anything_runs(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_a_description_is_json_and_leads_back_to_the_space() -> None:
     again = read_description("everything", held)
     assert again.variables.space == file.space
     assert again.variables.constraints == file.variables.constraints
-    assert shown(again.command, again.variables.flags, file.starts[0]) == shown(
+    assert command_text(again.command, again.variables.flags, file.starts[0]) == command_text(
         file.command, file.flags, file.starts[0]
     )
     assert description(file) == held

@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     elif arguments.command is not None:
         draft = _from_flags(arguments)
     elif sys.stdin.isatty():
-        draft = _asked(arguments)
+        draft = _ask_all(arguments)
     else:
         raise StudyError("init: expected --command, or a terminal to ask on, got neither; `carbo init -h` has examples")
     written = text(draft)
@@ -132,7 +132,7 @@ def _names(run: tuple[str, ...]) -> list[str]:
 # ---------------------------------------------------------------- asking
 
 
-def _asked(arguments: argparse.Namespace) -> Draft:
+def _ask_all(arguments: argparse.Namespace) -> Draft:
     from carbo.tune.study_template import Draft
 
     print("Write the command that evaluates one setting. Put a {name} in place of each thing that may vary,")

@@ -66,13 +66,13 @@ def _with(show: Callable[[argparse.Namespace, OpenStudy], None]) -> Callable[[ar
 
 
 def _best(arguments: argparse.Namespace, opened: OpenStudy) -> None:
-    from carbo.tune.evaluate import shown
-    from carbo.tune.formatting import number, spelled
+    from carbo.tune.evaluate import command_text
+    from carbo.tune.formatting import as_text, number
     from carbo.tune.trials import count, need_best
 
     rows, described = opened.evaluations(), opened.need_description()
     leader = need_best(rows, described.direction, f"study {opened.name!r}")
-    command = shown(described.command, described.variables.flags, leader.params, leader.number)
+    command = command_text(described.command, described.variables.flags, leader.params, leader.number)
     if arguments.command:
         print(command)
     elif arguments.json:
@@ -83,7 +83,7 @@ def _best(arguments: argparse.Namespace, opened: OpenStudy) -> None:
         print(f"best {number(leader.value)}: trial {leader.number} of {count(rows)} evaluations, {failed} failed")
         width = max(map(len, leader.params))
         for name, value in leader.params.items():
-            print(f"  {name:<{width}}  {spelled(value)}")
+            print(f"  {name:<{width}}  {as_text(value)}")
         print(f"command: {command}")
 
 

@@ -56,16 +56,16 @@ def add(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    file = _loaded(arguments)
+    file = _load_file(arguments)
     if arguments.dry_run:
-        print(json.dumps(_resolved(file), indent=2) if arguments.json else _readable(file))
+        print(json.dumps(_plan_as_json(file), indent=2) if arguments.json else _plan_as_text(file))
         return 0
-    summary = _tuned(file, arguments.extend)
+    summary = _tune(file, arguments.extend)
     print(json.dumps(summary.as_json(), indent=2) if arguments.json else summary)
     return 130 if summary.interrupted else 0
 
 
-def _loaded(arguments: argparse.Namespace) -> StudyFile:
+def _load_file(arguments: argparse.Namespace) -> StudyFile:
     from carbo.tune.evaluate import check_program
     from carbo.tune.study_file import load
 
@@ -75,42 +75,42 @@ def _loaded(arguments: argparse.Namespace) -> StudyFile:
     return dataclasses.replace(file, plan=dataclasses.replace(file.plan, **changed))
 
 
-def _tuned(file: StudyFile, extend: bool) -> Summary:
+def _tune(file: StudyFile, extend: bool) -> Summary:
     from carbo.tune.display import display
     from carbo.tune.errors import StudyError
     from carbo.tune.live_relevance import Insight
     from carbo.tune.session import open_session
-    from carbo.tune.storage import explained
+    from carbo.tune.storage import explain_errors
     from carbo.tune.summary import Summary
     from carbo.tune.tuner import Tuner
 
     if os.name != "posix":
         raise StudyError(f"tuning: expected a POSIX system such as Linux or macOS, got {os.name}; on Windows use WSL")
     with _signals(), contextlib.closing(open_session(file, extend)) as session:
-        shown = display(file, Insight(session.sampler, session.study))
-        tuner = Tuner(session, shown.say)
+        screen = display(file, Insight(session.sampler, session.study))
+        tuner = Tuner(session, screen.say)
         if session.fresh:
-            shown.say("the study file has changed and no evaluation had succeeded: the study starts again from zero")
+            screen.say("the study file has changed and no evaluation had succeeded: the study starts again from zero")
         interrupted, ended = False, "interrupted"
         try:
-            with explained(file.storage), shown.open():
-                shown.update(tuner.snapshot())
-                ended = tuner.run(lambda: _update(shown, tuner))
-                shown.update(tuner.snapshot())
+            with explain_errors(file.storage), screen.open():
+                screen.update(tuner.snapshot())
+                ended = tuner.run(lambda: _update(screen, tuner))
+                screen.update(tuner.snapshot())
         except KeyboardInterrupt:
             interrupted = True
-        with explained(file.storage):
+        with explain_errors(file.storage):
             now = tuner.snapshot()
     return Summary(file, ended, interrupted, now.rows, len(now.mine), now.seconds)
 
 
-def _update(shown: Any, tuner: Any) -> None:
+def _update(screen: Any, tuner: Any) -> None:
     """Show the latest state. If the database does not answer, the workers wait for it, not the display."""
     import optuna
     import sqlalchemy
 
     with contextlib.suppress(optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError):
-        shown.update(tuner.snapshot())
+        screen.update(tuner.snapshot())
 
 
 @contextlib.contextmanager
@@ -138,21 +138,21 @@ def _example(file: StudyFile) -> str:
     """The command of the first starting point, or of a random point if there is none."""
     import numpy as np
 
-    from carbo.tune.evaluate import shown
+    from carbo.tune.evaluate import command_text
 
     row = file.space.random_rows(np.random.default_rng(file.plan.seed or 0), 1)[0]
-    return shown(file.command, file.flags, file.starts[0] if file.starts else file.space.decode(row))
+    return command_text(file.command, file.flags, file.starts[0] if file.starts else file.space.decode(row))
 
 
-def _resolved(file: StudyFile) -> dict[str, Any]:
+def _plan_as_json(file: StudyFile) -> dict[str, Any]:
     from carbo.tune.compatibility import description
-    from carbo.tune.storage import masked
+    from carbo.tune.storage import mask_url
 
     plan = dataclasses.asdict(file.plan)
     plan["deadline"] = plan["deadline"] if plan["deadline"] is None else str(plan["deadline"])
     return {
         "study": file.name,
-        "storage": masked(file.storage),
+        "storage": mask_url(file.storage),
         **plan,
         **description(file),
         "starts": list(file.starts),
@@ -161,8 +161,8 @@ def _resolved(file: StudyFile) -> dict[str, Any]:
     }
 
 
-def _readable(file: StudyFile) -> str:
-    from carbo.tune.storage import masked
+def _plan_as_text(file: StudyFile) -> str:
+    from carbo.tune.storage import mask_url
 
     plan = file.plan
     limits = [f"{plan.budget} evaluations"] if plan.budget else []
@@ -172,7 +172,7 @@ def _readable(file: StudyFile) -> str:
     reading = f"{file.value.reader} of {file.value.file.text if file.value.file else file.value.stream}"
     lines = [
         f"study        {file.name}: {file.direction} {reading if file.value.reader != 'wall-time' else 'wall time'}",
-        f"storage      {masked(file.storage)}",
+        f"storage      {mask_url(file.storage)}",
         f"plan         {', '.join(limits)}; {plan.workers} at a time; preset {plan.preset}",
         f"variables    {file.space.dim}, {file.space.cardinality:,} combinations",
     ]
@@ -184,7 +184,7 @@ def _readable(file: StudyFile) -> str:
 
 
 def _choices(choices: tuple[Any, ...]) -> str:
-    from carbo.tune.formatting import spelled
+    from carbo.tune.formatting import as_text
 
-    words = [repr(c) if isinstance(c, str) else spelled(c) for c in choices]
+    words = [repr(c) if isinstance(c, str) else as_text(c) for c in choices]
     return ", ".join(words if len(words) <= 8 else [*words[:4], "...", words[-1]])

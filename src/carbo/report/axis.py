@@ -102,7 +102,7 @@ def _seconds(value: float) -> str:
     return f"{value:.0e} s"
 
 
-def sensible(values: Sequence[float], direction: str) -> tuple[float, float]:
+def range_to_draw(values: Sequence[float], direction: str) -> tuple[float, float]:
     """The range to draw: that of all values, without those that are far off on the worse side."""
     low, high = min(values), max(values)
     if len(values) < ROBUST:

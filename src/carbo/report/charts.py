@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from carbo.integrations.optuna.evaluations import Evaluation
-from carbo.report.axis import Axis, counting, linear, logarithmic, sensible
-from carbo.report.findings import done, trail
-from carbo.report.markup import Markup, joined, tag
+from carbo.report.axis import Axis, counting, linear, logarithmic, range_to_draw
+from carbo.report.findings import trail, with_values
+from carbo.report.markup import Markup, join, tag
 from carbo.report.model_data import WIDTH, Check
 from carbo.report.numbers import figure
 from carbo.tune.formatting import clock
@@ -134,8 +134,8 @@ def span(rows: Sequence[Evaluation]) -> Axis:
 
 def convergence(rows: Sequence[Evaluation], direction: str) -> tuple[Markup, int]:
     """The chart of all values, failures, and the best so far; and the number of values beyond the axis."""
-    values, found, x = done(rows), trail(rows, direction), span(rows)
-    y = linear(*sensible([value for _, value in values], direction))
+    values, found, x = with_values(rows), trail(rows, direction), span(rows)
+    y = linear(*range_to_draw([value for _, value in values], direction))
     failed = [row for row in rows if row.standing in ("failed", "pruned")]
     beyond = [row for row, value in values if not y.holds(value)]
     best, steps = found[-1], {row.number for row, _ in found}
@@ -172,7 +172,7 @@ def _steps(found: Sequence[tuple[Evaluation, float]], x: Axis, y: Axis) -> list[
 
 def predictions(checks: Sequence[Check], direction: str, best: int | None) -> tuple[Markup, int]:
     """The chart of predicted against observed, with intervals of 80 %; and the number of points beyond the axes."""
-    low, high = sensible([check.observed for check in checks], direction)
+    low, high = range_to_draw([check.observed for check in checks], direction)
     usual = [check for check in checks if low <= check.observed <= high]
     predicted = [check.predicted for check in usual]
     axis = linear(min(low, *predicted), max(high, *predicted), most=5)
@@ -222,4 +222,4 @@ def bar(mean: float, low: float | None = None, high: float | None = None) -> Mar
         ends = _at(100 * low), _at(100 * min(high, 1.0))
         marks.append(tag("line", x1=ends[0], x2=ends[1], y1="7", y2="7", class_="whisker"))
         marks += [tag("line", x1=end, x2=end, y1="4", y2="10", class_="whisker") for end in ends]
-    return tag("svg", joined(*marks), class_="bar", aria_hidden="true")
+    return tag("svg", join(*marks), class_="bar", aria_hidden="true")

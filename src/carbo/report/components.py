@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from carbo.report.markup import Markup, joined, tag
+from carbo.report.markup import Markup, join, tag
 from carbo.report.numbers import figure
 
 
@@ -44,12 +44,12 @@ def table(
     return tag("div", tag("table", tag("thead", head), tag("tbody", *body), **attributes), class_="box", tabindex="0")
 
 
-def folded(words: str, content: Markup) -> Markup:
+def fold(words: str, content: Markup) -> Markup:
     """Content that a reader can unfold."""
     return tag("details", tag("summary", words), tag("div", content, class_="folded"))
 
 
-def listed(*sentences: str | None) -> Markup | None:
+def remark_list(*sentences: str | None) -> Markup | None:
     """Remarks below a chart; None if there are none."""
     said = [tag("li", sentence) for sentence in sentences if sentence]
     return tag("ul", *said, class_="plain quiet") if said else None
@@ -57,10 +57,10 @@ def listed(*sentences: str | None) -> Markup | None:
 
 def pairs(style: str, *entries: tuple[Any, Any] | None) -> Markup:
     """A list of terms, each with its description."""
-    each = (joined(tag("dt", entry[0]), tag("dd", entry[1])) for entry in entries if entry is not None)
+    each = (join(tag("dt", entry[0]), tag("dd", entry[1])) for entry in entries if entry is not None)
     return tag("dl", *each, class_=style)
 
 
 def command(line: str) -> Markup:
     """A command line that is broken between its words rather than at hyphens."""
-    return tag("pre", tag("code", joined(*(tag("span", word, class_="word") for word in line.split(" ")), by=" ")))
+    return tag("pre", tag("code", join(*(tag("span", word, class_="word") for word in line.split(" ")), by=" ")))

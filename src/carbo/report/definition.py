@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.report.numbers import choice, figure
-from carbo.report.secrets import masked_arguments, masked_text
+from carbo.report.secrets import mask_arguments, mask_text
 from carbo.space.variables import Binary, Categorical, Float, Integer, Variable
 from carbo.tune.arguments import Point, arguments, shell_line
 
@@ -79,13 +79,13 @@ def command_of(described: Described | None, params: Mapping[str, Any], number: i
         return None
     command, flags, point = described.command, described.variables.flags, Point(params, number, 0, "TMP")
     if command.shell:
-        return masked_text(shell_line(command.run[0], point, flags))
-    return masked_arguments(arguments(command.run, point, flags))
+        return mask_text(shell_line(command.run[0], point, flags))
+    return mask_arguments(arguments(command.run, point, flags))
 
 
 def _template(described: Described) -> str:
     texts = [each.text for each in described.command.run]
-    return masked_text(texts[0]) if described.command.shell else masked_arguments(texts)
+    return mask_text(texts[0]) if described.command.shell else mask_arguments(texts)
 
 
 def _reading(value: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ def better(one: float, two: float, direction: str) -> bool:
     return one < two if direction == "minimize" else one > two
 
 
-def done(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
+def with_values(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
     """The evaluations that gave a value, each with its value."""
     return [(row, row.value) for row in rows if row.value is not None]
 
@@ -22,7 +22,7 @@ def done(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
 def trail(rows: Sequence[Evaluation], direction: str) -> list[tuple[Evaluation, float]]:
     """The evaluations that were better than all before them, each with its value. The last one is the best."""
     found: list[tuple[Evaluation, float]] = []
-    for row, value in done(rows):
+    for row, value in with_values(rows):
         if not found or better(value, found[-1][1], direction):
             found.append((row, value))
     return found
@@ -68,7 +68,7 @@ def top(rows: Sequence[Evaluation], direction: str, count: int = 5) -> list[Sett
     """The best distinct params, the best first. Of equal values the earlier one comes first."""
     sign = 1.0 if direction == "minimize" else -1.0
     groups: dict[tuple[tuple[str, str], ...], list[tuple[Evaluation, float]]] = {}
-    for row, value in sorted(done(rows), key=lambda pair: sign * pair[1]):
+    for row, value in sorted(with_values(rows), key=lambda pair: sign * pair[1]):
         key = tuple(sorted((name, exact(value)) for name, value in row.params.items()))
         groups.setdefault(key, []).append((row, value))
     first = list(groups.values())[:count]

@@ -47,7 +47,7 @@ class Fitted(NamedTuple):
     outside: tuple[str, ...]
 
 
-def fitted(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
+def fit_model(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
     """The model of a study, or why there is none."""
     try:
         model = study_model(sampler, study)

@@ -14,7 +14,7 @@ import carbo
 from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.definition import Definition, command_of, definition
 from carbo.report.findings import trail
-from carbo.report.model_data import Fitted, fitted
+from carbo.report.model_data import Fitted, fit_model
 from carbo.report.trials import mask
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def gather(source: OpenStudy, model: bool = True) -> Report:
         name=source.name,
         definition=what,
         evaluations=rows,
-        model=fitted(source.study, source.sampler) if model else LEFT_OUT,
+        model=fit_model(source.study, source.sampler) if model else LEFT_OUT,
         tuned=source.described is not None,
         best_command=command_of(source.described, best.params, best.number) if best else None,
         versions={

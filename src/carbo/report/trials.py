@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from carbo.integrations.optuna.claims import suggestion_seconds
 from carbo.integrations.optuna.evaluations import Evaluation, as_seconds
-from carbo.report.secrets import masked_text
+from carbo.report.secrets import mask_text
 
 
 class Times(NamedTuple):
@@ -19,7 +19,7 @@ class Times(NamedTuple):
 
 def mask(row: Evaluation) -> Evaluation:
     """The evaluation, its reason on one line and without secrets."""
-    return row if row.reason is None else row._replace(reason=masked_text(" ".join(row.reason.split())))
+    return row if row.reason is None else row._replace(reason=mask_text(" ".join(row.reason.split())))
 
 
 def times_of(row: Evaluation) -> Times:

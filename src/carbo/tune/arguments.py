@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from carbo.tune.formatting import spelled
-from carbo.tune.keyed_table import meant
+from carbo.tune.formatting import as_text
+from carbo.tune.keyed_table import suggest_word
 
 BUILT_IN = {
     "trial": "the number of the evaluation",
@@ -67,14 +67,14 @@ def template(text: str, known: Collection[str]) -> Template:
                              f"write {token.group() * 2} for the character itself")  # fmt: skip
         elif token.group(1) not in known:
             raise ValueError(f"expected a placeholder out of {', '.join(known)}, got {token.group()} in {text!r}; "
-                             f"{meant(token.group(1), known)} ({{{{ and }}}} for the characters)")  # fmt: skip
+                             f"{suggest_word(token.group(1), known)} ({{{{ and }}}} for the characters)")  # fmt: skip
         else:
             parts.append(Hole(token.group(1)))
     parts.append(text[at:])
     return Template(text, tuple(part for part in parts if part != ""))
 
 
-def quoted_hole(line: Template) -> str | None:
+def hole_in_quotes(line: Template) -> str | None:
     """The first placeholder inside quotes of a shell line; its own quotes would end those. None if there is none."""
     quote = ""
     for part in line.parts:
@@ -105,7 +105,7 @@ Flags = Mapping[str, tuple[str, str]]
 
 def words(point: Point, flags: Flags) -> dict[str, str]:
     """The text of every placeholder."""
-    own = {name: flags[name][bool(value)] if name in flags else spelled(value) for name, value in point.params.items()}
+    own = {name: flags[name][bool(value)] if name in flags else as_text(value) for name, value in point.params.items()}
     built_in = {"trial": str(point.trial), "repeat": str(point.repeat), "tmp": point.tmp}
     return own | built_in | {"params": json.dumps(dict(point.params))}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.tune.formatting import clock, number, plain, settings
 from carbo.tune.live_relevance import Insight
-from carbo.tune.storage import masked
+from carbo.tune.storage import mask_url
 from carbo.tune.study_file import StudyFile
 from carbo.tune.trials import best, count, ended_at
 from carbo.tune.tuner import Snapshot
@@ -94,7 +94,7 @@ class Page:
 
         leader = best(now.rows, self._file.direction)
         parts: list[RenderableType] = [
-            Text(f"{self._file.name}  {self._file.direction}  {masked(self._file.storage)}", style="dim"),
+            Text(f"{self._file.name}  {self._file.direction}  {mask_url(self._file.storage)}", style="dim"),
             self._progress(now),
             self._best(now.rows, leader),
             self._last(now, leader),

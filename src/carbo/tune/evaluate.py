@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from carbo.tune.arguments import Flags, Point, arguments, shell_line, words
 from carbo.tune.command import KEPT, Job, Output, Runner
 from carbo.tune.errors import EvaluationFailed, StudyError
-from carbo.tune.output_value import COMBINE, finite, json_field, last_number, matched
+from carbo.tune.output_value import COMBINE, finite, json_field, last_number, pattern_number
 from carbo.tune.study_file import Command, StudyFile
 
 
@@ -73,7 +73,7 @@ class Evaluator:
         if result is not None:
             text = _ending(result)
         if how.pattern is not None:
-            return matched(text, how.pattern)
+            return pattern_number(text, how.pattern)
         return last_number(text) if how.field is None else json_field(text, how.field)
 
 
@@ -84,7 +84,7 @@ def command_line(command: Command, flags: Flags, point: Point) -> list[str]:
     return arguments(command.run, point, flags)
 
 
-def shown(command: Command, flags: Flags, params: Mapping[str, Any], trial: int = 0) -> str:
+def command_text(command: Command, flags: Flags, params: Mapping[str, Any], trial: int = 0) -> str:
     """The command of a point, ready to be pasted into a shell. Its temporary directory is written as TMP."""
     point = Point(params, trial, 0, "TMP")
     if command.shell:

@@ -45,7 +45,7 @@ def number(value: float | None) -> str:
     return f"{value + 0.0:.0f}" if float(value).is_integer() and abs(value) < WHOLE else f"{value:.6g}"
 
 
-def spelled(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A choice as a command line has it: true and false for booleans, the shortest exact text for numbers."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -59,6 +59,6 @@ def plain(text: str) -> str:
 
 def settings(params: Mapping[str, Any]) -> str:
     """Params on one line. Values with blanks or unprintable characters are quoted."""
-    words = {name: spelled(value) for name, value in params.items()}
+    words = {name: as_text(value) for name, value in params.items()}
     odd = {name for name, word in words.items() if not word or not word.isprintable() or " " in word}
     return " ".join(f"{name}={word!r}" if name in odd else f"{name}={word}" for name, word in words.items())

@@ -85,7 +85,7 @@ class Table:
         """A value that is one of these words."""
         value = self.take(key, str, default)
         if value not in allowed:
-            self.refuse(key, f"one of {', '.join(allowed)}", value, meant(str(value), allowed))
+            self.refuse(key, f"one of {', '.join(allowed)}", value, suggest_word(str(value), allowed))
         return str(value)
 
     def strings(self, key: str) -> tuple[str, ...]:
@@ -104,11 +104,13 @@ class Table:
         """This table, after a check that it has no other keys. Call it first: a mistyped key explains later errors."""
         for key in self.values:
             if key not in known:
-                self.source.refuse(self.at(key), f"a key out of {', '.join(known)}", repr(key), meant(key, known))
+                self.source.refuse(
+                    self.at(key), f"a key out of {', '.join(known)}", repr(key), suggest_word(key, known)
+                )
         return self
 
 
-def meant(word: str, known: Collection[str]) -> str:
+def suggest_word(word: str, known: Collection[str]) -> str:
     """A way out for an unknown word: the known word that was probably meant."""
     close = [each for each in known if len(word) > 2 and each.startswith(word)]
     close = close or difflib.get_close_matches(word, list(known), n=1)

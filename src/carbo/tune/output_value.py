@@ -39,7 +39,7 @@ def last_number(text: str) -> float:
     return float(found.group())
 
 
-def matched(text: str, pattern: str) -> float:
+def pattern_number(text: str, pattern: str) -> float:
     """The number in the group of the last match of a pattern."""
     found = _last(re.compile(pattern, re.MULTILINE), text)
     if found is None:

@@ -58,7 +58,7 @@ def _started(pid: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def marked(mark: str) -> list[int]:
+def find_marked(mark: str) -> list[int]:
     """The living processes of this user with that mark."""
     wanted = f"{MARK}={mark}".encode()
     found = []
@@ -79,7 +79,7 @@ def end_marked(mark: str) -> int:
     """Kill all processes with the mark, and those they start meanwhile. Returns how many there were."""
     ended: set[int] = set()
     for _ in range(ROUNDS):
-        found = marked(mark)
+        found = find_marked(mark)
         if not found:
             break
         ended.update(found)

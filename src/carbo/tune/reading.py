@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.compatibility import DESCRIPTION, Described, read_description
 from carbo.tune.errors import StudyError
-from carbo.tune.keyed_table import meant
-from carbo.tune.storage import close, explained, masked, need_optuna, open_storage, public_name
+from carbo.tune.keyed_table import suggest_word
+from carbo.tune.storage import close, explain_errors, mask_url, need_optuna, open_storage, public_name
 from carbo.tune.study_file import StudyFile, load, storage_url
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def open_study(given: str, name: str | None = None, storage: str | None = None) 
     place = where(given, name, storage)
     opened = open_storage(place.url)
     try:
-        with explained(place.url):
+        with explain_errors(place.url):
             names = [study.study_name for study in opened.get_all_studies()]
-            study = optuna.load_study(study_name=_chosen(place, names), storage=opened)
+            study = optuna.load_study(study_name=_choose(place, names), storage=opened)
             yield of_study(study, place.file.plan.budget if place.file else None, public_name(place.url))
     finally:
         close(opened)
@@ -101,11 +101,13 @@ def of_study(study: optuna.Study, budget: int | None = None, storage: str | None
     return OpenStudy(study, sampler, described, budget, storage)
 
 
-def _chosen(place: Place, names: Sequence[str]) -> str:
+def _choose(place: Place, names: Sequence[str]) -> str:
     wanted = names[0] if place.name is None and len(names) == 1 else place.name
     got = f"got {', '.join(names) or 'none'}"
     if wanted is None:
-        raise StudyError(f"storage {masked(place.url)}: expected one study, {got}; name one with --study")
+        raise StudyError(f"storage {mask_url(place.url)}: expected one study, {got}; name one with --study")
     if wanted not in names:
-        raise StudyError(f"storage {masked(place.url)}: expected a study {wanted!r}, {got}; {meant(wanted, names)}")
+        raise StudyError(
+            f"storage {mask_url(place.url)}: expected a study {wanted!r}, {got}; {suggest_word(wanted, names)}"
+        )
     return wanted

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from carbo.tune.errors import StudyError
 from carbo.tune.formatting import plain
-from carbo.tune.storage import explained
+from carbo.tune.storage import explain_errors
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Patience:
                 said = _short(error)
                 over = time.monotonic() - began > (LAST if self.stopping else LIMIT)
                 if over or any(sign in said for sign in HOPELESS):
-                    with explained(self._url):
+                    with explain_errors(self._url):
                         raise
                 if not said_so and pause >= SILENCE:
                     said_so = True

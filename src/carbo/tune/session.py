@@ -12,7 +12,7 @@ from carbo.tune.compatibility import DESCRIPTION, changes, description, refuse_c
 from carbo.tune.errors import StudyError
 from carbo.tune.requeue import is_lost, owner_of, requeue
 from carbo.tune.retry import when_ready
-from carbo.tune.storage import close, exclusive, explained, need_optuna, open_storage, quiet
+from carbo.tune.storage import close, explain_errors, lock_others_out, need_optuna, open_storage, silence_warnings
 from carbo.tune.study_file import StudyFile
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def open_session(file: StudyFile, extend: bool = False) -> Session:
 
 
 def _open(file: StudyFile, extend: bool) -> Session:
-    with exclusive(file.storage, file.path):
+    with lock_others_out(file.storage, file.path):
         storage = open_storage(file.storage, file.plan.heartbeat, requeue, create=True)
         try:
-            with explained(file.storage), quiet():
+            with explain_errors(file.storage), silence_warnings():
                 return _set_up(file, storage, _sampler(file, storage), extend)
         except BaseException:
             close(storage)

@@ -41,7 +41,7 @@ def need_optuna() -> None:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def silence_warnings() -> Iterator[None]:
     """Without Optuna's warnings that heartbeats are experimental and meant for Study.optimize."""
     import optuna
 
@@ -51,10 +51,10 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def masked(url: str) -> str:
+def mask_url(url: str) -> str:
     """The URL with its secrets replaced by stars."""
     try:
-        parsed = _parsed(url)
+        parsed = _parse(url)
     except StudyError:
         return re.sub(r"//[^@/]*@", "//***@", url)
     query = {name: "***" if SECRET.search(name) else value for name, value in parsed.query.items()}
@@ -75,7 +75,7 @@ def public_name(url: str) -> str:
     return f"{kind}, {database}" if database else kind
 
 
-def _parsed(url: str) -> URL:
+def _parse(url: str) -> URL:
     need_optuna()
     import sqlalchemy
 
@@ -94,7 +94,7 @@ def _parsed(url: str) -> URL:
 
 def sqlite_file(url: str) -> Path | None:
     """The file of an SQLite URL; None for other databases."""
-    parsed = _parsed(url)
+    parsed = _parse(url)
     return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
 
 
@@ -115,7 +115,7 @@ def open_storage(
 
     file = sqlite_file(url)
     if file is not None and not create and not file.is_file():
-        raise StudyError(f"storage {masked(url)}: expected a database, got no such file; `carbo tune` makes it")
+        raise StudyError(f"storage {mask_url(url)}: expected a database, got no such file; `carbo tune` makes it")
     options: dict[str, Any] = {
         "skip_table_creation": not create,
         "engine_kwargs": _engine_options(file is not None, create),
@@ -124,11 +124,11 @@ def open_storage(
         options |= {"heartbeat_interval": heartbeat, "grace_period": GRACE * heartbeat}
         new = hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")  # Optuna 4.9 renamed it
         options["heartbeat_stale_trial_callback" if new else "failed_trial_callback"] = stale
-    with explained(url, RuntimeError), quiet():  # RuntimeError: tables of another version of Optuna
+    with explain_errors(url, RuntimeError), silence_warnings():  # RuntimeError: tables of another version of Optuna
         if file is not None and create:
             _use_write_ahead_log(file)
         # Optuna formats the URL as a template.
-        text = _parsed(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
+        text = _parse(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
         storage = optuna.storages.RDBStorage(text, **options)
         if file is not None and create:
             _lock_early(storage)
@@ -186,7 +186,7 @@ def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def explained(url: str, *more: type[Exception]) -> Iterator[None]:
+def explain_errors(url: str, *more: type[Exception]) -> Iterator[None]:
     """Turn errors of the database, and of some more types, into a StudyError: one line, without secrets."""
     import optuna
     import sqlalchemy
@@ -202,10 +202,10 @@ def explained(url: str, *more: type[Exception]) -> Iterator[None]:
     except ImportError:
         driver = "postgres" if "postgres" in url.partition("://")[0] else "tune"
         raise StudyError(
-            f"storage {masked(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
+            f"storage {mask_url(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
         ) from None
     except kinds as error:
-        raise StudyError(f"storage {masked(url)}: {_reason(error)}") from None
+        raise StudyError(f"storage {mask_url(url)}: {_reason(error)}") from None
 
 
 def _reason(error: BaseException) -> str:
@@ -230,19 +230,19 @@ def _reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def exclusive(url: str, file: Path) -> Iterator[None]:
+def lock_others_out(url: str, file: Path) -> Iterator[None]:
     """Let one tuner in at a time: on PostgreSQL by an advisory lock, otherwise by a lock of the study file."""
     import fcntl
 
     import sqlalchemy
 
-    parsed = _parsed(url)
+    parsed = _parse(url)
     if parsed.get_backend_name() != "postgresql":
         with file.open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         return
-    with explained(url):
+    with explain_errors(url):
         database = sqlalchemy.create_engine(parsed, poolclass=sqlalchemy.pool.NullPool)
         connection = database.connect()
         connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})

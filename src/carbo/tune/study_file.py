@@ -14,7 +14,7 @@ from typing import Any
 from carbo.errors import CarboError
 from carbo.settings import PRESETS, preset
 from carbo.space.space import Params, Space
-from carbo.tune.arguments import BUILT_IN, Flags, Template, quoted_hole, template
+from carbo.tune.arguments import BUILT_IN, Flags, Template, hole_in_quotes, template
 from carbo.tune.errors import StudyError
 from carbo.tune.formatting import duration
 from carbo.tune.keyed_table import Source, Table
@@ -204,7 +204,7 @@ def _storage(study: Table, path: Path, given: str | None) -> str:
     if url is None:
         return f"sqlite:///{path.resolve().with_suffix('.db')}"
     try:
-        url = _expanded(url)
+        url = _expand(url)
     except KeyError as error:
         study.refuse("storage", "an environment variable that is set", f"${{{error.args[0]}}}", "export it first")
     return storage_url(url, Path.cwd() if given else path.resolve().parent)
@@ -216,7 +216,7 @@ def storage_url(text: str, folder: Path) -> str:
     return text if "://" in file else f"sqlite:///{folder / file}"
 
 
-def _expanded(text: str) -> str:
+def _expand(text: str) -> str:
     """The text with each ${NAME} replaced by that environment variable. KeyError if it is not set."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match.group(1)], text)
 
@@ -227,7 +227,7 @@ def _command(table: Table, made: Variables) -> Command:
     if shell:
         line = table.need("run", str, 'with shell = true it is one line, as in run = "prog --x={x} | tail -1"')
         run: tuple[Template, ...] = (_template(table, "run", line, known),)
-        if (hole := quoted_hole(run[0])) is not None:
+        if (hole := hole_in_quotes(run[0])) is not None:
             table.refuse("run", f"{{{hole}}} outside quotes", line, "take the quotes away: values are quoted for you")
     else:
         table.need("run", list, 'it is a list of arguments, as in run = ["prog", "--x={x}"]; shell = true for one line')

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from carbo.integrations.optuna.evaluations import Evaluation
-from carbo.tune.evaluate import shown
+from carbo.tune.evaluate import command_text
 from carbo.tune.formatting import clock, number, settings
-from carbo.tune.storage import masked
+from carbo.tune.storage import mask_url
 from carbo.tune.study_file import StudyFile
 from carbo.tune.trials import best, count
 
@@ -43,7 +43,7 @@ class Summary:
         return {
             "study": self.file.name,
             "direction": self.file.direction,
-            "storage": masked(self.file.storage),
+            "storage": mask_url(self.file.storage),
             "ended": self.ended,
             "interrupted": self.interrupted,
             "evaluations": count(self.rows),
@@ -69,4 +69,4 @@ class Summary:
         return "\n".join(lines)
 
     def _command(self, leader: Evaluation) -> str:
-        return shown(self.file.command, self.file.flags, leader.params, leader.number)
+        return command_text(self.file.command, self.file.flags, leader.params, leader.number)

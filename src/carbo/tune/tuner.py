@@ -12,11 +12,11 @@ from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.command import Runner
 from carbo.tune.dispatch import Assignment, Desk
 from carbo.tune.errors import EvaluationFailed, Interrupted, StudyError
-from carbo.tune.evaluate import Evaluator, shown
+from carbo.tune.evaluate import Evaluator, command_text
 from carbo.tune.formatting import plain
 from carbo.tune.retry import Patience
 from carbo.tune.session import Session
-from carbo.tune.storage import quiet
+from carbo.tune.storage import silence_warnings
 from carbo.tune.trials import best, count
 
 POLL = 0.5
@@ -85,7 +85,7 @@ class Tuner:
         """
         workers = [self._thread(self._work) for _ in range(self._workers())]
         heart = self._thread(self._beat)
-        with quiet():
+        with silence_warnings():
             for thread in (heart, *workers):
                 thread.start()
             try:
@@ -201,5 +201,6 @@ class Tuner:
         raise StudyError(plain(
             f"study {file.name!r}: expected some evaluations to succeed, got none of {len(failed)}: "
             f"the last failed with: {last.reason}; try it by hand: "
-            f"{shown(file.command, file.flags, last.params, last.number)} (give_up = 0 in [study] goes on all the same)"
+            f"{command_text(file.command, file.flags, last.params, last.number)} "
+            "(give_up = 0 in [study] goes on all the same)"
         ))  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report import charts
 from carbo.report.charts import Series
-from carbo.report.components import command, folded, listed, missing, pairs, section, table
+from carbo.report.components import command, fold, missing, pairs, remark_list, section, table
 from carbo.report.markup import Markup, breakable, tag
 from carbo.report.numbers import figure
 from carbo.report.report_data import Report
@@ -27,7 +27,7 @@ def times(report: Report) -> Markup:
     if not series:
         return section("time", "Time", about, missing("No times are known."))
     legend = charts.key(*((each.shape, each.style, each.words) for each in series))
-    summary = table(["", "trials", "median", "longest", "total"], [_summed(each) for each in series],
+    summary = table(["", "trials", "median", "longest", "total"], [_sums(each) for each in series],
                     numbers=(1, 2, 3, 4), class_="wide")  # fmt: skip
     return section("time", "Time", about, legend, charts.times(rows, series), summary, _remark(rows), _table(rows))
 
@@ -47,7 +47,7 @@ def _together(known: Times) -> float | None:
     return known.whole if known.suggestion is None and known.evaluation is None else None
 
 
-def _summed(series: Series) -> list[str]:
+def _sums(series: Series) -> list[str]:
     seconds = [each for _, each in series.seconds]
     shown = clock(statistics.median(seconds)), clock(max(seconds)), clock(sum(seconds))
     return [series.words, f"{len(seconds):,}", *shown]
@@ -55,7 +55,7 @@ def _summed(series: Series) -> list[str]:
 
 def _remark(rows: Sequence[Evaluation]) -> Markup | None:
     unsplit = any(_together(times_of(row)) is not None for row in rows)
-    return listed(
+    return remark_list(
         "Of some trials only the time from start to end is known: suggestion and evaluation together."
         if unsplit else None,
     )  # fmt: skip
@@ -67,7 +67,7 @@ def _table(rows: Sequence[Evaluation]) -> Markup:
 
     cells = [[row.number, *map(shown, times_of(row))] for row in rows]
     heads = ["trial", "suggestion, s", "evaluation, s", "start to end, s"]
-    return folded("Times as a table", table(heads, cells, numbers=(0, 1, 2, 3), class_="wide"))
+    return fold("Times as a table", table(heads, cells, numbers=(0, 1, 2, 3), class_="wide"))
 
 
 def definition(report: Report) -> Markup:
