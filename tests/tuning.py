@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.session import Session, open_session
 from carbo.tune.study_file import load
-from carbo.tune.trials import Record, count, records
+from carbo.tune.trials import count
 from carbo.tune.tuner import Tuner
 
 VARIABLES = """
@@ -63,14 +64,14 @@ def write(folder: Path, script: str, study: str = "budget = 5", more: str = "") 
     return path
 
 
-def tuned(path: Path, **options: Any) -> tuple[str, list[Record]]:
+def tuned(path: Path, **options: Any) -> tuple[str, list[Evaluation]]:
     """Run a study file in this process, to its end: why it ended, and what the study holds."""
     with contextlib.closing(open_session(load(path), **options)) as session:
         return Tuner(session, lambda _: None).run(lambda: None, every=0.05), rows(session)
 
 
-def rows(session: Session) -> list[Record]:
-    return records(session.study.get_trials(deepcopy=False))
+def rows(session: Session) -> list[Evaluation]:
+    return evaluations(session.study.get_trials(deepcopy=False), tuned=True)
 
 
 def log(folder: Path) -> Counter[str]:
@@ -79,7 +80,7 @@ def log(folder: Path) -> Counter[str]:
     return Counter(path.read_text().splitlines()) if path.exists() else Counter()
 
 
-def line(row: Record) -> str:
+def line(row: Evaluation) -> str:
     """What a row's evaluation has written into the log."""
     params = row.params
     return f"{params['a']} {params['b']} {params['d']} {'-c' if params['c'] else ''}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +25,35 @@ def test_help_teaches_by_examples() -> None:
     assert "examples:" in done.stdout
     assert "carbo tune study.toml" in done.stdout
     assert "lab" not in done.stdout
+
+
+COMMANDS = ("demo", "tune", "best", "trials", "relevance", "report", "init", "suggest", "dashboard", "completion")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_terminal_of_80_columns(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as left:
+        cli.main([*command.split(), "--help"])
+    assert left.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert any(line.startswith("examples:") for line in lines)
+
+
+def test_the_first_example_of_suggest_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["suggest", "--help"])
+    question = capsys.readouterr().out.partition("echo '")[2].partition("' | carbo suggest")[0]
+    monkeypatch.setattr("sys.stdin", io.StringIO(question))
+    assert cli.main(["suggest"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["suggestions"]) == 2
+    assert answer["exhausted"] is False
 
 
 def test_the_demo_shows_progress_the_best_setting_what_matters_and_writes_a_plot(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ import carbo
 from carbo import Binary, CarboError, CarboSampler, Categorical, Integer, SettingsError, Space, SpaceError
 from carbo.acquisition.policy import Request, propose
 from carbo.engine import Engine
-from carbo.integrations.optuna.space import Column, Distributions
-from carbo.integrations.optuna.trials import suggestion_seconds
+from carbo.integrations.columns import Column
+from carbo.integrations.optuna.claims import suggestion_seconds
+from carbo.integrations.optuna.space import Distributions
 from carbo.settings import preset as carbo_preset
 from carbo.surrogate.surrogate import Belief, Observations
 from tests.presets import CHEAP, PRESETS

@@ -14,7 +14,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 import carbo
 from carbo import CarboSampler, SpaceError
-from carbo.integrations.optuna.space import STEPS, Distributions, Wishes, column, distributions, natural
+from carbo.integrations.columns import STEPS
+from carbo.integrations.optuna.space import Distributions, Wishes, column, distributions, natural
 from tests.presets import CHEAP
 
 
@@ -39,6 +40,7 @@ def levels(distribution: BaseDistribution, **wishes: Any) -> tuple[Any, ...]:
         (IntDistribution(0, 12, step=3), {"points": {"x": 3}}, (0, 6, 12)),
         (IntDistribution(1, 1000, log=True), {"points": 4}, (1, 10, 100, 1000)),
         (IntDistribution(1, 3, log=True), {}, (1, 2, 3)),
+        (IntDistribution(1, 1000, log=True), {"points": 1}, (1,)),
         (IntDistribution(7, 7), {}, (7,)),
         (CategoricalDistribution(["b", None, 1.5, "a"]), {}, ("b", None, 1.5, "a")),
         (CategoricalDistribution([1, True, "a", "a"]), {}, (1, "a")),  # as Optuna tells them apart

@@ -22,9 +22,9 @@ from optuna.trial import FrozenTrial, Trial
 
 from carbo import CarboSampler
 from carbo.errors import SpaceExhausted
-from carbo.integrations.optuna.engine import Engine
+from carbo.integrations.optuna.claims import CLAIM, REPEAT, claim_text, claims_same, write_claim
+from carbo.integrations.optuna.engine import StudyEngine
 from carbo.integrations.optuna.space import Distributions
-from carbo.integrations.optuna.trials import CLAIM, REPEAT, claim_text, claims_same, write_claim
 from carbo.numerics.types import Ints
 from carbo.space.rows import row_keys
 from tests.presets import CHEAP
@@ -62,7 +62,7 @@ class Turns:
             self._change.notify_all()
 
 
-def first_free(engine: Engine, seed: Any) -> Ints:
+def first_free(engine: StudyEngine, seed: Any) -> Ints:
     """Two workers that know the same always want the same: the hardest case."""
     optimizer = engine.optimizer()
     excluded = set(row_keys(np.concatenate([optimizer.observations.X, engine.space.encode_many(optimizer.pending)])))
@@ -99,7 +99,7 @@ def race(schedule: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> list[dic
 
 @pytest.fixture
 def _same_wish(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Engine, "suggest", first_free)
+    monkeypatch.setattr(StudyEngine, "suggest", first_free)
     monkeypatch.setattr("carbo.integrations.optuna.sampler.PAUSES", (0.0,) * 4)
 
 
@@ -114,11 +114,11 @@ def test_no_interleaving_gives_two_workers_the_same_point(monkeypatch: pytest.Mo
         assert one != two, schedule
 
 
-def never_looks_again(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints) -> bool:
+def never_looks_again(sampler: CarboSampler, study: Any, trial: Any, engine: StudyEngine, row: Ints) -> bool:
     return True
 
 
-def lower_number_keeps(sampler: CarboSampler, study: Any, trial: Any, engine: Engine, row: Ints) -> bool:
+def lower_number_keeps(sampler: CarboSampler, study: Any, trial: Any, engine: StudyEngine, row: Ints) -> bool:
     return all(r.number > trial.number for r in engine.rivals(sampler._read(study, trial), row))
 
 
@@ -161,7 +161,7 @@ def test_a_claim_too_long_to_list_still_wards_off_others() -> None:
     first = study._storage.get_trial(study._storage.create_new_trial(study._study_id))
     wanted = sampler.sample_relative(study, first, space)
     engine = sampler._engine_for(space)
-    row = engine.overridden(np.zeros(1_200, dtype=np.intp), wanted)
+    row = engine.space.encode(wanted)
     holder = study._storage.get_trial(first._trial_id)
     assert holder.system_attrs[CLAIM]["point"].split()[1].startswith("#")
     assert [t.number for t in engine.rivals([holder], row)] == [0]

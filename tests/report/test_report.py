@@ -25,21 +25,23 @@ from optuna.trial import TrialState
 
 import carbo
 from carbo import cli
-from carbo.integrations.optuna.trials import CLAIM
+from carbo.integrations.optuna.claims import CLAIM
+from carbo.integrations.optuna.evaluations import evaluations
 from carbo.kernels import cross
 from carbo.report import html, write
 from carbo.report import model_data as model_module
-from carbo.report.axis import counting, linear, logarithmic, sensible
+from carbo.report.axis import counting, linear, logarithmic, range_to_draw
 from carbo.report.model_data import Fitted
 from carbo.report.numbers import MINUS, column, figure
 from carbo.report.report_data import gather
-from carbo.report.secrets import masked_arguments, masked_text
-from carbo.report.source import described_storage, of_study
-from carbo.report.trials import evaluations
+from carbo.report.secrets import mask_arguments, mask_text
+from carbo.report.trials import times_of
 from carbo.settings import preset
 from carbo.state import belief_from, generator_from
 from carbo.surrogate.surrogate import Posterior, Surrogate
 from carbo.tune.errors import StudyError
+from carbo.tune.reading import of_study
+from carbo.tune.storage import public_name
 from tests.reports import CHEAP, START, Page, binary, browser, filled, looked_at, study, trial
 from tests.tuning import tuned
 from tests.tuning import write as write_study
@@ -189,7 +191,7 @@ def test_times_are_those_of_the_trial_and_what_is_not_known_is_not_made_up() -> 
     made.add_trial(trial(2, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}))
     made.add_trial(trial(3, params, space, 1.0, system_attrs={CLAIM: {"point": "", "seconds": 0.5}}, user_attrs=result))
     made.add_trial(trial(4, params, space, 1.0, datetime_complete=START))  # another machine's clock
-    times = [row.times for row in evaluations(made.get_trials(), tuned=False)]
+    times = [times_of(row) for row in evaluations(made.get_trials(), tuned=False)]
     assert times[0] == (None, None, 10.0)
     assert times[1] == (None, 7.5, 10.0)
     assert times[2] == (0.5, 9.5, 10.0)
@@ -437,17 +439,17 @@ SECRET = "hunter2"
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(arguments: list[str]) -> None:
-    assert SECRET not in masked_arguments(arguments)
-    assert SECRET not in masked_text(" ".join(arguments))
-    assert "***" in masked_arguments(arguments)
+    assert SECRET not in mask_arguments(arguments)
+    assert SECRET not in mask_text(" ".join(arguments))
+    assert "***" in mask_arguments(arguments)
 
 
 @pytest.mark.parametrize(
     "line", ["gcc -O2 --passes=3 -fkeep {level}", "train --max-tokens=100 --monkey=2", "run --password={choice} x@y"]
 )
 def test_what_is_no_secret_is_left_alone(line: str) -> None:
-    assert masked_text(line) == line
-    assert masked_arguments(line.split()) == line
+    assert mask_text(line) == line
+    assert mask_arguments(line.split()) == line
 
 
 @pytest.mark.parametrize(
@@ -460,7 +462,7 @@ def test_what_is_no_secret_is_left_alone(line: str) -> None:
     ],
 )
 def test_a_database_is_told_by_kind_and_name_alone(url: str, said: str) -> None:
-    assert described_storage(url) == said
+    assert public_name(url) == said
 
 
 # ---------------------------------------------------------------- writing
@@ -714,9 +716,9 @@ def test_an_axis_of_seconds_goes_by_powers_of_ten() -> None:
 
 def test_a_range_leaves_out_what_is_far_off_on_the_worse_side_only() -> None:
     values = [*map(float, range(20)), 1e6]
-    assert sensible(values, "minimize") == (0.0, 19.0)
-    assert sensible(values, "maximize") == (0.0, 1e6)
-    assert sensible([1.0, 1e6], "minimize") == (1.0, 1e6)
+    assert range_to_draw(values, "minimize") == (0.0, 19.0)
+    assert range_to_draw(values, "maximize") == (0.0, 1e6)
+    assert range_to_draw([1.0, 1e6], "minimize") == (1.0, 1e6)
 
 
 # ---------------------------------------------------------------- to be seen

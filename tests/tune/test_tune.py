@@ -16,6 +16,7 @@ import pytest
 from optuna.trial import FrozenTrial
 
 from carbo import CarboSampler
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.tune import dispatch as desk_module
 from carbo.tune import requeue as requeue_module
 from carbo.tune import retry as patience_module
@@ -23,19 +24,19 @@ from carbo.tune import storage as storage_module
 from carbo.tune.dispatch import Assignment, Desk
 from carbo.tune.errors import StudyError
 from carbo.tune.evaluate import Evaluated
-from carbo.tune.processes import Owner, marked
+from carbo.tune.processes import Owner, find_marked
 from carbo.tune.retry import Patience
 from carbo.tune.session import Session, open_session
-from carbo.tune.storage import masked, quiet
+from carbo.tune.storage import mask_url, silence_warnings
 from carbo.tune.study_file import load
-from carbo.tune.trials import RUN, Record, count
+from carbo.tune.trials import RUN, count
 from carbo.tune.tuner import Tuner
 from tests.tuning import LOG, SLOW_VALUE, checked, ended, killed_at_random, line, log, rows, start, tuned, until, write
 
 VALUE = LOG + "echo value $(( $1 * $3 ))\n"
 
 
-def standings(found: list[Record]) -> list[str]:
+def standings(found: list[Evaluation]) -> list[str]:
     return [row.standing for row in found]
 
 
@@ -293,7 +294,7 @@ class Onlooker:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with contextlib.closing(open_session(load(write(tmp_path, VALUE, "budget = 3")))) as opened, quiet():
+    with contextlib.closing(open_session(load(write(tmp_path, VALUE, "budget = 3")))) as opened, silence_warnings():
         yield opened
 
 
@@ -377,7 +378,7 @@ def test_a_value_whose_receipt_was_lost_may_be_told_again(session: Session) -> N
 
 
 def test_a_worker_that_died_before_its_first_heartbeat_is_found_too(session: Session) -> None:
-    session.study.ask()  # and dies here
+    session.storage.create_new_trial(session.study_id)  # and dies here
     desk = desk_of(session)
     assert desk.next() is not None  # it may be alive and slow
     age(session, 1000)
@@ -394,7 +395,7 @@ def test_a_dead_process_of_this_machine_is_known_at_once(session: Session) -> No
     again = desk_of(session).next()
     assert again is not None
     assert again.params == lost.params
-    assert marked(lost.mark) == []
+    assert find_marked(lost.mark) == []
 
 
 def lost(session: Session, monkeypatch: pytest.MonkeyPatch, tell: Callable[[Desk, Assignment], bool]) -> None:
@@ -478,7 +479,7 @@ def test_tuners_that_ask_at_the_same_moment_keep_the_budget(session: Session, mo
 
 def test_without_the_check_the_budget_would_be_overrun(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Desk, "_is_full", lambda *_: False)
-    monkeypatch.setattr(Desk, "_admitted", lambda *_: True)
+    monkeypatch.setattr(Desk, "_is_admitted", lambda *_: True)
     assert sum(desk_of(session).next() is not None for _ in range(6)) == 6
 
 
@@ -603,7 +604,7 @@ def test_a_file_that_is_no_database_a_locked_one_and_a_missing_folder_are_one_li
     ],
 )
 def test_no_password_is_ever_shown(url: str, shown: str) -> None:
-    assert masked(url) == shown
+    assert mask_url(url) == shown
 
 
 @pytest.mark.parametrize(

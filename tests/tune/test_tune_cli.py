@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import TrialState
 
 from carbo import cli
+from carbo.integrations.optuna.evaluations import Evaluation, evaluation
 from carbo.tune.display import Page, Plain, display, remaining
 from carbo.tune.live_relevance import Insight
 from carbo.tune.study_file import load
-from carbo.tune.trials import Record
 from carbo.tune.tuner import Snapshot
+from tests.reports import trial
 from tests.tuning import LOG, ended, start, until, write
 
 VALUE = LOG + 'if [ "$2" = x ]; then echo "no $2" >&2; exit 3; fi\necho $(( $1 * $3 ))\n'
@@ -191,15 +194,25 @@ def test_a_file_that_is_missing_or_not_text_is_one_line(tmp_path: Path, capsys: 
 # ---------------------------------------------------------------- the display
 
 
-def snapshot(*rows: Record, left: float | None = None) -> Snapshot:
+def snapshot(*rows: Evaluation, left: float | None = None) -> Snapshot:
     return Snapshot(list(rows), list(rows), 0, 10.0, left)
 
 
+def row(number: int, value: float | None, params: dict[str, Any], reason: str | None = None) -> Evaluation:
+    """An evaluation of one second; without value and reason it is still running."""
+    space = {name: CategoricalDistribution([choice]) for name, choice in params.items()}
+    said = {} if reason is None else {"carbo:reason": reason}
+    changes: dict[str, Any] = {"user_attrs": {"carbo:result": {"seconds": 1.0}} | said}
+    if value is None and reason is None:
+        changes = {"state": TrialState.RUNNING, "datetime_complete": None}
+    return evaluation(trial(number, params, space, value, **changes), tuned=True)
+
+
 ROWS = (
-    Record(0, "done", 5.0, {"a": 1, "b": "x y"}, 1.0, None, "2030-01-01 00:00:01"),
-    Record(1, "failed", None, {"a": 2, "b": "x y"}, 1.0, "exit code 1\x1b[2J", "2030-01-01 00:00:02"),
-    Record(2, "done", 3.0, {"a": 3, "b": "z"}, 1.0, None, "2030-01-01 00:00:03"),
-    Record(3, "running", None, {"a": 4, "b": "z"}, None, None, None),
+    row(0, 5.0, {"a": 1, "b": "x y"}),
+    row(1, None, {"a": 2, "b": "x y"}, "exit code 1\x1b[2J"),
+    row(2, 3.0, {"a": 3, "b": "z"}),
+    row(3, None, {"a": 4, "b": "z"}),
 )
 
 

@@ -18,8 +18,8 @@ from carbo.tune import command, processes
 from carbo.tune.command import KEPT, Job, Output, Runner
 from carbo.tune.errors import EvaluationFailed, Interrupted
 from carbo.tune.evaluate import Evaluated, Evaluator
-from carbo.tune.output_value import finite, json_field, last_number, matched
-from carbo.tune.processes import MARK, Owner, end_marked, marked
+from carbo.tune.output_value import finite, json_field, last_number, pattern_number
+from carbo.tune.processes import MARK, Owner, end_marked, find_marked
 from carbo.tune.study_file import loads
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc, as Linux has it")
@@ -183,7 +183,7 @@ def test_a_time_out_kills_the_whole_process_tree(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(command._Run, "_listen", lambda self, _: (begun.wait(60), listen(self, 0.05))[1])
     job, _, thread, errors = started(tmp_path, timeout=0.05)
     pids = family(tmp_path)
-    assert set(marked(job.mark)) == set(pids.values())
+    assert set(find_marked(job.mark)) == set(pids.values())
     begun.set()
     thread.join(60)
     assert [str(error) for error in errors] == ["timed out after 0.05 s"]
@@ -215,7 +215,7 @@ def test_a_background_process_that_keeps_the_output_open_holds_nobody_up(tmp_pat
         assert all(alive(pid) for name, pid in pids.items() if name != "leader")
     finally:
         assert end_marked(job.mark) >= 1
-    assert not marked(job.mark)
+    assert not find_marked(job.mark)
 
 
 @needs_proc
@@ -324,12 +324,12 @@ def test_values_that_are_not_finite_are_failures(text: str) -> None:
 
 
 def test_a_pattern_reads_its_last_match() -> None:
-    assert matched("t: 1\nt: 2\nother 3", r"t: (\d+)") == 2.0
-    assert matched("x 5\ny 7\n", r"^y (.*)$") == 7.0
+    assert pattern_number("t: 1\nt: 2\nother 3", r"t: (\d+)") == 2.0
+    assert pattern_number("x 5\ny 7\n", r"^y (.*)$") == 7.0
     with pytest.raises(EvaluationFailed, match="expected output that matches"):
-        matched("nothing", r"t: (\d+)")
+        pattern_number("nothing", r"t: (\d+)")
     with pytest.raises(EvaluationFailed, match="expected a number as the group"):
-        matched("t: fast", r"t: (\w+)")
+        pattern_number("t: fast", r"t: (\w+)")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import carbo
 from carbo.tune.arguments import Point, arguments, shell_line, template
-from carbo.tune.compatibility import Change, changes, description, disagreement, read_description
+from carbo.tune.compatibility import Change, changes, description, read_description, refuse_changes
 from carbo.tune.errors import StudyError
-from carbo.tune.evaluate import check_program, shown
+from carbo.tune.evaluate import check_program, command_text
 from carbo.tune.formatting import clock, duration, number, settings
 from carbo.tune.keyed_table import locate
 from carbo.tune.study_file import STUDY_KEYS, StudyFile, loads
@@ -312,7 +312,7 @@ def test_a_flag_that_is_off_is_nothing_in_a_shell_line_too() -> None:
 
 def test_the_command_is_shown_as_it_can_be_pasted() -> None:
     file = files('run = ["prog", "{x}"]', x=["a b"])
-    assert shown(file.command, file.flags, {"x": "a b"}) == "prog 'a b'"
+    assert command_text(file.command, file.flags, {"x": "a b"}) == "prog 'a b'"
 
 
 def test_a_program_that_does_not_exist_is_found_out_before_anything_runs(tmp_path: Path) -> None:
@@ -382,12 +382,12 @@ def test_a_change_is_named_and_judged(old: str, new: str, what: str, compatible:
     assert all(change.compatible for change in found) == compatible
     assert "hunter2" not in str(found)
     with pytest.raises(StudyError, match="--extend" if compatible else "another name"):
-        disagreement("s", found, extend=False)
+        refuse_changes("s", found, extend=False)
     if compatible:
-        disagreement("s", found, extend=True)
+        refuse_changes("s", found, extend=True)
     else:
         with pytest.raises(StudyError, match=what):
-            disagreement("s", found, extend=True)
+            refuse_changes("s", found, extend=True)
 
 
 def test_ranges_may_be_widened() -> None:
@@ -405,7 +405,7 @@ def test_a_description_is_json_and_leads_back_to_the_space() -> None:
     again = read_description("everything", held)
     assert again.variables.space == file.space
     assert again.variables.constraints == file.variables.constraints
-    assert shown(again.command, again.variables.flags, file.starts[0]) == shown(
+    assert command_text(again.command, again.variables.flags, file.starts[0]) == command_text(
         file.command, file.flags, file.starts[0]
     )
     assert description(file) == held

@@ -23,7 +23,7 @@ from carbo.tune.dispatch import Desk
 from carbo.tune.reading import open_study
 from carbo.tune.retry import Patience
 from carbo.tune.session import open_session
-from carbo.tune.storage import close, open_storage, quiet
+from carbo.tune.storage import close, open_storage, silence_warnings
 from carbo.tune.study_file import load
 from carbo.tune.trials import RUN
 from tests.tuning import SLOW_VALUE as VALUE
@@ -168,7 +168,7 @@ def test_eight_workers_200_evaluations_kills_and_a_restart_nothing_twice_and_not
 
 
 def test_a_stopped_heartbeat_is_noticed_by_the_servers_clock(server: Server, tmp_path: Path, url: str) -> None:
-    with contextlib.closing(open_session(load(write(tmp_path, VALUE), storage=url))) as session, quiet():
+    with contextlib.closing(open_session(load(write(tmp_path, VALUE), storage=url))) as session, silence_warnings():
 
         def desk() -> Desk:
             return Desk(session, Patience(url, threading.Event(), lambda _: None))

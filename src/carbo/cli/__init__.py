@@ -16,12 +16,11 @@ from carbo.cli.arguments import Help, Parser
 from carbo.errors import CarboError
 
 EXAMPLES = """examples:
-  carbo init study.toml                  write a study file, by asking
-  carbo tune study.toml                  optimise the command it names
-  carbo best study.toml                  the best settings so far
-  carbo report study.toml                one page to send
-  carbo demo                             tune a made-up database in under a minute
-  carbo demo --budget 100 --plot best.png
+  carbo demo                      tune a made-up database in under a minute
+  carbo init study.toml           write a study file; carbo asks what to write
+  carbo tune study.toml           optimise the command in the study file
+  carbo best study.toml           show the best settings so far
+  carbo report study.toml         write one HTML page about the study
 """
 
 
@@ -41,13 +40,13 @@ def run(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever reads our output has seen enough, as in `carbo trials study.toml | head`
+    except BrokenPipeError:  # the reader of our output has seen enough, as in `carbo trials study.toml | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 class _Version(argparse.Action):
-    """Looked up only where it is asked for: that takes longer than reading the command line."""
+    """Prints the version. It is looked up here, because that takes longer than reading the command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         import carbo
@@ -60,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top: argparse.ArgumentParser = Parser(
         prog="carbo",
-        description="Combinatorial Bayesian optimisation: the best setting of tens of discrete knobs.",
+        description="Combinatorial Bayesian optimisation: finds the best settings of tens of discrete variables.",
         epilog=EXAMPLES,
         formatter_class=Help,
     )
@@ -68,5 +67,5 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for each in (demo, tune, inspect, report, init, suggest, dashboard):
         each.add(commands)
-    completion.add(commands, parser)
+    completion.add(commands, top)
     return top

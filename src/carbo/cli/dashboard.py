@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   carbo dashboard study.toml
   carbo dashboard study.db --port 9000
-  carbo dashboard study.toml --host 0.0.0.0     for others to see; there is no password"""
+  carbo dashboard study.toml --host 0.0.0.0   open to all: there is no password"""
 
 
 def add(commands: Commands) -> None:
@@ -22,7 +22,8 @@ def add(commands: Commands) -> None:
         commands,
         "dashboard",
         "show a study in the browser, with optuna-dashboard",
-        about="Serves Optuna's dashboard of a study's storage, to this machine alone unless --host says else.",
+        about="Serves Optuna's dashboard of a study's storage. Only this machine can see it, unless --host allows "
+        "others.",
         examples=EXAMPLES,
     )
     add_study(dashboard, named=False)

@@ -1,4 +1,4 @@
-"""The demonstration: a made-up database with sixteen knobs, tuned while you watch."""
+"""carbo demo: a made-up database with sixteen settings, tuned while the user watches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SPACE = carbo.Space(
 
 
 def latency(p: Params) -> float | None:
-    """Milliseconds a query, of interacting knobs; None where the machine runs out of memory."""
+    """Milliseconds per query; the settings interact. None if the machine runs out of memory."""
     if p["cache_mb"] * (1 + 0.25 * p["huge_pages"]) + 150 * p["workers"] > 2900:
         return None
     cost = 40.0 - 3.2 * np.log2(p["cache_mb"] / 64) + 0.35 * (p["workers"] - 7) ** 2
@@ -64,14 +64,16 @@ def add(commands: Commands) -> None:
         commands,
         "demo",
         "tune a made-up database and show what was found",
-        about="Tunes a made-up database in under a minute, shows what was found and which knobs matter, and plots it.",
+        about="Tunes a made-up database in under a minute. Shows and plots what was found, and which settings matter.",
         examples=EXAMPLES,
     )
-    demo.add_argument("--budget", type=count, default=60, help="evaluations (default 60)")
+    demo.add_argument("--budget", type=count, default=60, help="number of evaluations (default 60)")
     demo.add_argument("--seed", type=int, default=0, help="same seed, same run (default 0)")
-    demo.add_argument("--preset", choices=sorted(PRESETS), default="default", help="settings (default: default)")
+    demo.add_argument(
+        "--preset", choices=sorted(PRESETS), default="default", help="settings of the engine (default: default)"
+    )
     demo.add_argument("--plot", type=Path, default=Path("carbo-demo.png"), metavar="FILE",
-                      help="where the plot is written (default carbo-demo.png)")  # fmt: skip
+                      help="where to write the plot (default carbo-demo.png)")  # fmt: skip
     demo.set_defaults(run=_run)
 
 
@@ -102,7 +104,7 @@ def run(budget: int, seed: int, preset: str, plot: Path) -> int:
 
 
 class Progress:
-    """A line that is rewritten on a terminal, and a line now and then elsewhere."""
+    """One line that is rewritten on a terminal; elsewhere a line every ten evaluations."""
 
     def __init__(self, budget: int) -> None:
         self._budget, self._began, self._live = budget, time.perf_counter(), sys.stdout.isatty()
@@ -121,7 +123,7 @@ class Progress:
 
 
 def random_search(budget: int, seed: int, runs: int = 20) -> Any:
-    """Best so far of plain random search, (runs, budget)."""
+    """Best values so far of random search, (runs, budget)."""
     rng = np.random.default_rng(seed)
     values = [[_number(latency(p)) for p in SPACE.decode_many(SPACE.random_rows(rng, budget))] for _ in range(runs)]
     return np.fmin.accumulate(np.array(values), axis=1)
@@ -132,7 +134,7 @@ def _number(value: float | None) -> float:
 
 
 def draw(result: OptimizeResult, chance: Any, path: Path) -> None:
-    """Best so far against evaluations, beside random search; and the knobs' influence. Raises DataError."""
+    """Write the plot: best value so far, with random search for comparison, and relevances. DataError if that fails."""
     try:
         import matplotlib as mpl
 

@@ -1,4 +1,4 @@
-"""carbo init: a commented study file, from flags or by asking."""
+"""carbo init: writes a commented study file, from options or from the answers to questions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,26 @@ if TYPE_CHECKING:
     from carbo.tune.study_template import Draft, Variable
 
 EXAMPLES = """examples:
-  carbo init                             asks, and writes study.toml
+  carbo init                             asks what to run, and writes study.toml
   carbo init gcc.toml --command 'sh measure.sh {unroll} -O{level}' \\
       --binary unroll=-funroll-loops --ordinal level=0,1,2,3 --timeout 30s
-  carbo init db.toml --command 'bench --cache={cache} --planner={planner}' --integer cache=1:1024:log \\
-      --categorical planner=greedy,dynamic --constraint "cache > 8 or planner == 'greedy'" --maximize
-  carbo init example.toml --example      a small study that runs as it is"""
+  carbo init db.toml --command 'bench --cache={cache} --planner={planner}' \\
+      --integer cache=1:1024:log --categorical planner=greedy,dynamic \\
+      --constraint "cache > 8 or planner == 'greedy'" --maximize
+  carbo init example.toml --example      writes a small study that runs"""
 KINDS = {
-    "binary": "NAME or NAME=FLAG",
+    "binary": "NAME[=FLAG]",
     "categorical": "NAME=A,B,...",
     "ordinal": "NAME=1,2,4",
     "integer": "NAME=LOW:HIGH[:log]",
     "float": "NAME=LOW:HIGH[:log]",
+}
+HELP = {
+    "binary": "an option of the command that is on or off",
+    "categorical": "one of these choices, in no order",
+    "ordinal": "one of these values, in order",
+    "integer": "a whole number in this range",
+    "float": "a number in this range",
 }
 
 
@@ -36,23 +44,25 @@ def add(commands: Commands) -> None:
     init = command(
         commands,
         "init",
-        "write a study file, by asking or from flags",
-        about="Writes a commented study file. With --command it is made from flags, else by asking.",
+        "write a study file, from options or by asking",
+        about="Writes a commented study file: from the options if --command is there, otherwise by asking.",
         examples=EXAMPLES,
     )
     init.add_argument("file", nargs="?", type=Path, default=Path("study.toml"), metavar="FILE",
-                      help="what is written (default study.toml)")  # fmt: skip
+                      help="the file to write (default study.toml)")  # fmt: skip
     init.add_argument("--force", action="store_true", help="overwrite FILE")
-    init.add_argument("--example", action="store_true", help="a small study that runs as it is")
-    init.add_argument("--command", metavar="LINE", help="the command, with {name} placeholders; split as a shell would")
+    init.add_argument("--example", action="store_true", help="write a small study that runs without changes")
+    init.add_argument("--command", metavar="LINE", help="the command to run, with {name} for each variable")
     for kind, form in KINDS.items():
-        init.add_argument(f"--{kind}", action="append", default=[], metavar=form, help=f"{kind} variable")
-    init.add_argument("--constraint", action="append", default=[], metavar="EXPRESSION", help="what has to hold")
+        init.add_argument(f"--{kind}", action="append", default=[], metavar=form, help=HELP[kind])
+    init.add_argument(
+        "--constraint", action="append", default=[], metavar="CONDITION", help="a condition that all settings must meet"
+    )
     init.add_argument("--maximize", action="store_true", help="larger values are better")
-    init.add_argument("--budget", type=count, default=100, help="evaluations (default 100)")
-    init.add_argument("--timeout", metavar="DURATION", help="of each run, as in 30s")
+    init.add_argument("--budget", type=count, default=100, help="number of evaluations (default 100)")
+    init.add_argument("--timeout", metavar="DURATION", help="longest time of one run, for example 30s")
     init.add_argument("--value", choices=("last-number", "wall-time"), default="last-number",
-                      help="what is read of a run (default last-number, of its output)")  # fmt: skip
+                      help="the value of a run: the last number it prints (default), or how long it takes")  # fmt: skip
     init.set_defaults(run=_run)
 
 
@@ -69,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     elif arguments.command is not None:
         draft = _from_flags(arguments)
     elif sys.stdin.isatty():
-        draft = _asked(arguments)
+        draft = _ask_all(arguments)
     else:
         raise StudyError("init: expected --command, or a terminal to ask on, got neither; `carbo init -h` has examples")
     written = text(draft)
@@ -112,7 +122,7 @@ def _split(line: str) -> tuple[str, ...]:
 
 
 def _names(run: tuple[str, ...]) -> list[str]:
-    """The placeholders of a command, in order, without those that carbo fills itself."""
+    """The variables among the placeholders of a command, in order."""
     from carbo.tune.arguments import BUILT_IN
 
     found = dict.fromkeys(re.findall(r"(?<!\{)\{(\w+)\}", " ".join(run)))
@@ -122,13 +132,13 @@ def _names(run: tuple[str, ...]) -> list[str]:
 # ---------------------------------------------------------------- asking
 
 
-def _asked(arguments: argparse.Namespace) -> Draft:
+def _ask_all(arguments: argparse.Namespace) -> Draft:
     from carbo.tune.study_template import Draft
 
-    print("Write the command that evaluates one setting, with a {name} wherever something may vary,")
-    print("as in: ./bench --cache={cache} {compress}")
+    print("Write the command that evaluates one setting. Put a {name} in place of each thing that may vary,")
+    print("for example: ./bench --cache={cache} {compress}")
     run = _split(_ask("command"))
-    wall = _ask("read the last number it prints, or its wall time? [number/time]", "number").startswith("t")
+    wall = _ask("is the value the last number it prints, or the time it takes? [number/time]", "number").startswith("t")
     larger = _ask("are smaller or larger values better? [smaller/larger]", "smaller").startswith("l")
     return Draft(
         run=run,
@@ -136,7 +146,7 @@ def _asked(arguments: argparse.Namespace) -> Draft:
         constraints=tuple(arguments.constraint),
         direction="maximize" if larger else "minimize",
         budget=int(_ask("how many evaluations?", str(arguments.budget), r"[1-9]\d*")),
-        timeout=_ask("give up on a run after (as in 30s; empty: never)", "") or None,
+        timeout=_ask("longest time of one run, for example 30s (empty: no limit)", "") or None,
         value="wall-time" if wall else "last-number",
     )
 
@@ -148,11 +158,11 @@ def _ask_variable(name: str) -> Variable:
     kind = _ask(f"what is {name}? [{shown}]", "binary", "|".join(f"{kind[0]}|{kind}" for kind in KINDS))
     kind = next(each for each in KINDS if each.startswith(kind))
     prompts = {
-        "binary": "the flag when it is on (empty: true or false)",
-        "categorical": "its choices, as in a,b,c",
-        "ordinal": "its values in order, as in 1,2,4",
-        "integer": "its range, as in 1:64 or 1:64:log",
-        "float": "its range, as in 0.1:10 or 0.1:10:log",
+        "binary": "the argument when it is on, for example --fast (empty: true or false)",
+        "categorical": "its choices, for example a,b,c",
+        "ordinal": "its values in order, for example 1,2,4",
+        "integer": "its range, for example 1:64 or 1:64:log",
+        "float": "its range, for example 0.1:10 or 0.1:10:log",
     }
     while True:
         given = _ask(f"  {prompts[kind]}", "" if kind == "binary" else None)
@@ -163,7 +173,7 @@ def _ask_variable(name: str) -> Variable:
 
 
 def _ask(question: str, default: str | None = None, pattern: str = r".*") -> str:
-    """The answer to a question, asked again until it is one."""
+    """The answer to a question, which is repeated until the answer fits the pattern."""
     while True:
         try:
             answer = input(f"{question}{f' ({default})' if default else ''}: ").strip() or default
@@ -171,4 +181,4 @@ def _ask(question: str, default: str | None = None, pattern: str = r".*") -> str
             raise KeyboardInterrupt from None
         if answer is not None and re.fullmatch(pattern, answer) and (answer or default is not None):
             return answer
-        print("  please answer, or Ctrl-C to leave")
+        print("  please answer, or press Ctrl-C to leave")

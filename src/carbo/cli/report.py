@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from carbo.report.report_data import Report
 
 EXAMPLES = """examples:
-  carbo report study.toml                           writes report.html
+  carbo report study.toml                     writes report.html
   carbo report study.toml --out monday.html --open
-  carbo report study.db                             without the study file
+  carbo report study.db                       without the study file
   carbo report postgresql://me@db/tuning --study gcc
-  carbo report study.toml --no-model                at once: without relevance and predictions
+  carbo report study.toml --no-model          fast: no relevance, no predictions
 
 exit codes: 0 written, 2 wrong input, 130 interrupted"""
 
@@ -29,18 +29,20 @@ def add(commands: Commands) -> None:
     report = command(
         commands,
         "report",
-        "a study as one HTML page that can be sent",
-        about="Writes one HTML page that needs nothing else: convergence, best settings, which variables matter, "
-        "predicted against observed, times. Works for studies of any program that used carbo.CarboSampler, too.",
+        "write one HTML page about a study",
+        about="Writes one HTML page that needs no other file: convergence, best settings, which variables matter, "
+        "predicted against observed, times. Also works for studies of programs that used carbo.CarboSampler.",
         examples=EXAMPLES,
     )
     add_study(report)
     report.add_argument("--out", type=Path, default=Path("report.html"), metavar="PAGE",
-                        help="where to write it (default report.html)")  # fmt: skip
-    report.add_argument("--force", action="store_true", help="replace PAGE even if it is no carbo report")
-    report.add_argument("--no-model", action="store_true", help="leave out what needs the model, which takes longest")
-    report.add_argument("--open", action="store_true", help="show the page in the browser")
-    report.add_argument("--json", action="store_true", help="say what was written as JSON")
+                        help="where to write the page (default report.html)")  # fmt: skip
+    report.add_argument("--force", action="store_true", help="replace PAGE even if it is another kind of file")
+    report.add_argument(
+        "--no-model", action="store_true", help="leave out the panels that need the model, which take longest"
+    )
+    report.add_argument("--open", action="store_true", help="open the page in the browser")
+    report.add_argument("--json", action="store_true", help="print the summary as JSON")
     report.set_defaults(run=_run)
 
 
@@ -51,12 +53,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from carbo.report.page import render
     from carbo.report.page_file import check, save
     from carbo.report.report_data import gather
-    from carbo.report.source import opened
+    from carbo.tune.reading import open_study
 
     check(arguments.out, arguments.force)
-    with opened(arguments.study, arguments.name, arguments.storage) as source:
+    with open_study(arguments.study, arguments.name, arguments.storage) as source:
         if not arguments.no_model and sys.stderr.isatty():
-            print("asking the model; --no-model leaves it out", file=sys.stderr)
+            print("fitting the model; --no-model skips that", file=sys.stderr)
         report = gather(source, not arguments.no_model)
     save(arguments.out, render(report))
     print(json.dumps(_summary(report, arguments.out), indent=2) if arguments.json else _line(report, arguments.out))

@@ -1,1 +1,1 @@
-"""Doors to other packages."""
+"""carbo inside other packages: an Optuna sampler and a Ray Tune search algorithm."""

@@ -1,13 +1,7 @@
 """A study as one self-contained HTML page.
 
-source          the study of a file, a database or a program, opened to be looked at
-evaluations     its trials as plain values; model, what the engine makes of them; definition, what was tuned
-findings        best, top, start, trail: what follows from the evaluations
-figures         numbers as text; axis, their places; markup, HTML that escapes; charts and panels, the page's parts
-page            all of it together; file, how it is written
-
-    from carbo.report import write
-    write(study, "report.html")          # an optuna.Study, from a program that used CarboSampler
+from carbo.report import write
+write(study, "report.html")          # an optuna.Study, from a program that used CarboSampler
 """
 
 from __future__ import annotations
@@ -20,22 +14,22 @@ if TYPE_CHECKING:
 
 
 def html(study: optuna.Study, model: bool = True) -> str:
-    """The page of a study. Its own sampler is asked for the model, where that is a CarboSampler.
+    """The page of a study. The model is that of the study's own sampler if it is a CarboSampler.
 
-    model   False leaves out the panels that need the model, which takes most of the time
+    model   False leaves out the panels that need the model, which take most of the time
     StudyError for a study of several objectives.
     """
     from carbo.report.page import render
     from carbo.report.report_data import gather
-    from carbo.report.source import of_study
+    from carbo.tune.reading import of_study
 
     return render(gather(of_study(study), model))
 
 
 def write(study: optuna.Study, path: str | Path = "report.html", *, model: bool = True, force: bool = False) -> Path:
-    """Write the page of a study, and return where. It appears as a whole or not at all.
+    """Write the page of a study, completely or not at all. Returns its path.
 
-    StudyError where something else than a carbo report stands at that path, unless `force`.
+    StudyError if there is another kind of file at that path, unless `force`.
     """
     from carbo.report.page_file import check, save
 

@@ -1,4 +1,4 @@
-"""Axes: from values to places on a line, with ticks at round numbers.
+"""Axes: places of values on a line, with ticks at round numbers.
 
 Places are percentages of the line's length, so that a chart needs no size.
 """
@@ -20,9 +20,9 @@ UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 """Units of labels that would be long, below TOO_LARGE."""
 TOO_LARGE = 1e15
 ROBUST = 10
-"""Values from which on a few that are far off may be cut."""
+"""With fewer values than this, all are drawn."""
 FAR = 3.0
-"""Ranges of the better part of values, beyond it, from which on a value is far off."""
+"""A value is far off if it is that many ranges of the better values beyond them."""
 
 
 class Axis(NamedTuple):
@@ -35,7 +35,7 @@ class Axis(NamedTuple):
     log: bool = False
 
     def place(self, value: float) -> float:
-        """0 at low to 100 at high; values beyond are put at the end."""
+        """0 at low to 100 at high. Values beyond are placed at the ends."""
         unit = max(abs(self.low), abs(self.high))  # differences of the largest floats would overflow
         at, low, high = (math.log(v) if self.log else v / unit for v in (value, self.low, self.high))
         return 100.0 * min(max((at - low) / (high - low), 0.0), 1.0)
@@ -44,7 +44,7 @@ class Axis(NamedTuple):
         return self.low <= value <= self.high
 
     def thinned(self, room: int) -> Axis:
-        """With as many of the ticks, evenly, as their labels side by side leave room for, in characters."""
+        """The axis with evenly chosen ticks, as many as their labels have room for, in characters."""
         steps = range(1, len(self.ticks) + 1)
         every = next((n for n in steps if sum(len(label) + 2 for label in self.labels[::n]) <= room), len(self.ticks))
         return self._replace(ticks=self.ticks[::every], labels=self.labels[::every])
@@ -80,7 +80,7 @@ def _step(rough: float) -> float:
 
 
 def _label(tick: float, step: float) -> str:
-    """With the digits that tell neighbouring ticks apart."""
+    """The label of a tick, with the digits that distinguish neighbouring ticks."""
     if abs(tick) < step / 2:
         return "0"
     digits = math.floor(math.log10(abs(tick))) - math.floor(math.log10(step)) + 1
@@ -102,8 +102,8 @@ def _seconds(value: float) -> str:
     return f"{value:.0e} s"
 
 
-def sensible(values: Sequence[float], direction: str) -> tuple[float, float]:
-    """The range to draw: all values, but without those that are far off on the worse side."""
+def range_to_draw(values: Sequence[float], direction: str) -> tuple[float, float]:
+    """The range to draw: that of all values, without those that are far off on the worse side."""
     low, high = min(values), max(values)
     if len(values) < ROBUST:
         return low, high

@@ -1,4 +1,4 @@
-"""Charts as SVG. Coordinates are percentages: a chart takes the width it is given, and its text keeps its size."""
+"""Charts as SVG. Coordinates are percentages, so that a chart fits any width and its text keeps its size."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from carbo.report.axis import Axis, counting, linear, logarithmic, sensible
-from carbo.report.findings import done, trail
-from carbo.report.markup import Markup, joined, tag
+from carbo.integrations.optuna.evaluations import Evaluation
+from carbo.report.axis import Axis, counting, linear, logarithmic, range_to_draw
+from carbo.report.findings import trail, with_values
+from carbo.report.markup import Markup, join, tag
 from carbo.report.model_data import WIDTH, Check
 from carbo.report.numbers import figure
-from carbo.report.trials import Evaluation
 from carbo.tune.formatting import clock
 
 SHAPES = {
@@ -21,26 +21,30 @@ SHAPES = {
     "diamond": "M0,-4.5L4.5,0L0,4.5L-4.5,0Z",
 }
 ROOM = 32
-"""Characters that labels may take up below a chart on a phone."""
+"""Room for labels below a chart on a phone, in characters."""
 SHORTEST = 1e-6
-"""Seconds that are drawn for less."""
+"""Shorter times, in seconds, are drawn as this."""
 
 
 class Chart(NamedTuple):
-    """What all charts have: a name, what is said of it to those who cannot see it, axes, and the horizontal's unit."""
+    """What all charts have.
+
+    description     for readers who cannot see the chart
+    unit    of the horizontal axis
+    rug     whether there are marks below the plot
+    """
 
     name: str
     title: str
-    told: str
+    description: str
     x: Axis
     y: Axis
     unit: str
     rug: bool = False
-    """Whether there are marks below the plot."""
 
 
 def symbols() -> Markup:
-    """The shapes that charts use by name; once a page."""
+    """The shapes that charts refer to by name. A page needs them once."""
     paths = [tag("path", id=f"shape-{name}", d=d) for name, d in SHAPES.items()]
     return tag("svg", tag("defs", *paths), width="0", height="0", class_="symbols", aria_hidden="true")
 
@@ -66,7 +70,7 @@ def _frame(chart: Chart, *marks: Markup) -> Markup:
     drawn = tag(
         "svg",
         tag("title", chart.title, id=ids[0]),
-        tag("desc", chart.told, id=ids[1]),
+        tag("desc", chart.description, id=ids[1]),
         tag("g", *grid, class_="grid"),
         tag("g", *vertical, *horizontal, unit, class_="ticks"),
         *marks,
@@ -129,15 +133,15 @@ def span(rows: Sequence[Evaluation]) -> Axis:
 
 
 def convergence(rows: Sequence[Evaluation], direction: str) -> tuple[Markup, int]:
-    """Every value, failures below, and the best so far; and how many values lie beyond the axis."""
-    values, found, x = done(rows), trail(rows, direction), span(rows)
-    y = linear(*sensible([value for _, value in values], direction))
+    """The chart of all values, failures, and the best so far; and the number of values beyond the axis."""
+    values, found, x = with_values(rows), trail(rows, direction), span(rows)
+    y = linear(*range_to_draw([value for _, value in values], direction))
     failed = [row for row in rows if row.standing in ("failed", "pruned")]
     beyond = [row for row, value in values if not y.holds(value)]
     best, steps = found[-1], {row.number for row, _ in found}
-    told = (f"{len(values)} values by trial, and the best so far, from {figure(found[0][1])} at trial "
+    about = (f"{len(values)} values by trial, and the best so far, from {figure(found[0][1])} at trial "
             f"{found[0][0].number} to {figure(best[1])} at trial {best[0].number}; {len(failed)} failed.")  # fmt: skip
-    chart = Chart("convergence", "Convergence", told, x, y, "trial", bool(failed))
+    chart = Chart("convergence", "Convergence", about, x, y, "trial", bool(failed))
     edge = "up" if direction == "minimize" else "down"
     dots = [
         _dot(x.place(row.number), y.place(value), "value", _said(row, value))
@@ -158,7 +162,7 @@ def _said(row: Evaluation, value: float) -> str:
 
 
 def _steps(found: Sequence[tuple[Evaluation, float]], x: Axis, y: Axis) -> list[Markup]:
-    """The best so far, as a flight of steps."""
+    """The best so far, as a step function."""
     places = [(x.place(row.number), y.place(value)) for row, value in found]
     lines = [_line(places[-1], (100.0, places[-1][1]), "best")]
     for (x1, y1), (x2, y2) in pairwise(places):
@@ -167,14 +171,14 @@ def _steps(found: Sequence[tuple[Evaluation, float]], x: Axis, y: Axis) -> list[
 
 
 def predictions(checks: Sequence[Check], direction: str, best: int | None) -> tuple[Markup, int]:
-    """Predicted against observed, with intervals of 80 %; and how many lie beyond the axes."""
-    low, high = sensible([check.observed for check in checks], direction)
+    """The chart of predicted against observed, with intervals of 80 %; and the number of points beyond the axes."""
+    low, high = range_to_draw([check.observed for check in checks], direction)
     usual = [check for check in checks if low <= check.observed <= high]
     predicted = [check.predicted for check in usual]
     axis = linear(min(low, *predicted), max(high, *predicted), most=5)
     shown = [check for check in checks if axis.holds(check.observed) and axis.holds(check.predicted)]
-    told = f"{len(shown)} evaluations; on the diagonal, prediction and observation agree."
-    chart = Chart("predictions", "Predicted against observed", told, axis.thinned(ROOM), axis, "observed")
+    about = f"{len(shown)} evaluations; on the diagonal, prediction and observation agree."
+    chart = Chart("predictions", "Predicted against observed", about, axis.thinned(ROOM), axis, "observed")
     marks: list[Any] = [_line((0, 0), (100, 100), "diagonal")]
     for check in shown:
         x = axis.place(check.observed)
@@ -201,21 +205,21 @@ def times(rows: Sequence[Evaluation], series: Sequence[Series]) -> Markup:
     """Seconds of every trial, on a logarithmic axis."""
     known = [max(seconds, SHORTEST) for each in series for _, seconds in each.seconds]
     x, y = span(rows), logarithmic(min(known), max(known))
-    told = "Seconds by trial: " + ", ".join(each.words for each in series) + "."
+    about = "Seconds by trial: " + ", ".join(each.words for each in series) + "."
     marks = []
     for each in series:
         for number, seconds in each.seconds:
             place, said = (x.place(number), y.place(max(seconds, SHORTEST))), f"trial {number}: {clock(seconds)}"
             dot = each.shape in ("dot", "ring")
             marks.append(_dot(*place, each.style, said) if dot else _shape(each.shape, place, each.style, said))
-    return _frame(Chart("times", "Time of each trial", told, x, y, "trial"), *marks)
+    return _frame(Chart("times", "Time of each trial", about, x, y, "trial"), *marks)
 
 
 def bar(mean: float, low: float | None = None, high: float | None = None) -> Markup:
-    """A share of one as a bar in a table, with an interval; the numbers stand beside it."""
+    """A share of one as a bar in a table, with an interval."""
     marks = [tag("rect", x="0", y="2", width=_at(100 * min(mean, 1.0)), height="10", class_="share")]
     if low is not None and high is not None:
         ends = _at(100 * low), _at(100 * min(high, 1.0))
         marks.append(tag("line", x1=ends[0], x2=ends[1], y1="7", y2="7", class_="whisker"))
         marks += [tag("line", x1=end, x2=end, y1="4", y2="10", class_="whisker") for end in ends]
-    return tag("svg", joined(*marks), class_="bar", aria_hidden="true")
+    return tag("svg", join(*marks), class_="bar", aria_hidden="true")

@@ -1,16 +1,16 @@
-"""What panels are made of: sections, tables, exact numbers."""
+"""The components of panels: sections, tables, exact numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from carbo.report.markup import Markup, joined, tag
+from carbo.report.markup import Markup, join, tag
 from carbo.report.numbers import figure
 
 
 def section(name: str, title: str, about: Any, *children: Any, long: bool = False) -> Markup:
-    """A panel: its heading, a sentence on how to read it, its content. long: it may run over pages in print."""
+    """A panel: a heading, a sentence on how to read it, the content. long: in print it may take several pages."""
     head = tag("h2", title, id=f"{name}-heading")
     said = tag("p", about, class_="about") if about else None
     style = "long" if long else None
@@ -18,7 +18,7 @@ def section(name: str, title: str, about: Any, *children: Any, long: bool = Fals
 
 
 def missing(why: str) -> Markup:
-    """What stands where there is nothing to show."""
+    """The text of a panel that has nothing to show."""
     return tag("p", why, class_="missing")
 
 
@@ -30,7 +30,7 @@ def exact_number(value: float, text: str | None = None, name: str | None = None)
 def table(
     heads: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = (), **attributes: Any
 ) -> Markup:
-    """A table in a box of its own, which scrolls where the table is too wide; `numbers` are columns of figures.
+    """A table in a box that scrolls if the table is too wide. `numbers` are the columns with figures.
 
     The first cell of each row is its heading.
     """
@@ -44,23 +44,23 @@ def table(
     return tag("div", tag("table", tag("thead", head), tag("tbody", *body), **attributes), class_="box", tabindex="0")
 
 
-def folded(words: str, content: Markup) -> Markup:
-    """Content that is seen when asked for."""
+def fold(words: str, content: Markup) -> Markup:
+    """Content that a reader can unfold."""
     return tag("details", tag("summary", words), tag("div", content, class_="folded"))
 
 
-def listed(*sentences: str | None) -> Markup | None:
-    """Remarks below a chart; None where there are none."""
+def remark_list(*sentences: str | None) -> Markup | None:
+    """Remarks below a chart; None if there are none."""
     said = [tag("li", sentence) for sentence in sentences if sentence]
     return tag("ul", *said, class_="plain quiet") if said else None
 
 
 def pairs(style: str, *entries: tuple[Any, Any] | None) -> Markup:
-    """Terms and what is said of them."""
-    each = (joined(tag("dt", entry[0]), tag("dd", entry[1])) for entry in entries if entry is not None)
+    """A list of terms, each with its description."""
+    each = (join(tag("dt", entry[0]), tag("dd", entry[1])) for entry in entries if entry is not None)
     return tag("dl", *each, class_=style)
 
 
 def command(line: str) -> Markup:
     """A command line that is broken between its words rather than at hyphens."""
-    return tag("pre", tag("code", joined(*(tag("span", word, class_="word") for word in line.split(" ")), by=" ")))
+    return tag("pre", tag("code", join(*(tag("span", word, class_="word") for word in line.split(" ")), by=" ")))

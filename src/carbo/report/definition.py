@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.report.numbers import choice, figure
-from carbo.report.secrets import masked_arguments, masked_text
+from carbo.report.secrets import mask_arguments, mask_text
 from carbo.space.variables import Binary, Categorical, Float, Integer, Variable
 from carbo.tune.arguments import Point, arguments, shell_line
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-    from carbo.report.source import Source
     from carbo.tune.compatibility import Described
+    from carbo.tune.reading import OpenStudy
 
 FEW = 8
 """Choices that are listed in full."""
@@ -54,7 +54,7 @@ class Definition(NamedTuple):
         return math.prod(known) if len(known) == len(sizes) else None
 
 
-def definition(source: Source) -> Definition:
+def definition(source: OpenStudy) -> Definition:
     described = source.described
     if described is not None:
         rows = tuple(_variable(name, each) for name, each in described.variables.space.variables.items())
@@ -67,7 +67,7 @@ def definition(source: Source) -> Definition:
         variables=rows,
         constraints=constraints,
         command=None if described is None else _template(described),
-        reading=_reading(source.held.get("value")),
+        reading=None if described is None else _reading(described.value),
         budget=source.budget,
         storage=source.storage,
     )
@@ -79,25 +79,24 @@ def command_of(described: Described | None, params: Mapping[str, Any], number: i
         return None
     command, flags, point = described.command, described.variables.flags, Point(params, number, 0, "TMP")
     if command.shell:
-        return masked_text(shell_line(command.run[0], point, flags))
-    return masked_arguments(arguments(command.run, point, flags))
+        return mask_text(shell_line(command.run[0], point, flags))
+    return mask_arguments(arguments(command.run, point, flags))
 
 
 def _template(described: Described) -> str:
     texts = [each.text for each in described.command.run]
-    return masked_text(texts[0]) if described.command.shell else masked_arguments(texts)
+    return mask_text(texts[0]) if described.command.shell else mask_arguments(texts)
 
 
-def _reading(held: Any) -> str | None:
-    if not isinstance(held, Mapping):
-        return None
-    how = READINGS.get(str(held.get("from")), "a number")
-    detail = held.get("pattern") or held.get("field")
+def _reading(value: Mapping[str, Any]) -> str:
+    """How the value is read, in words."""
+    how = READINGS.get(str(value.get("from")), "a number")
+    detail = value.get("pattern") or value.get("field")
     text = f"{how} {detail}" if detail else how
-    if held.get("from") != "wall-time":
-        text += f" of {held.get('file') or held.get('stream') or 'the output'}"
-    repeats = held.get("repeats") or 1
-    return text if repeats == 1 else f"{text}; {held.get('aggregate')} of {repeats} runs"
+    if value.get("from") != "wall-time":
+        text += f" of {value.get('file') or value.get('stream') or 'the output'}"
+    repeats = value.get("repeats") or 1
+    return text if repeats == 1 else f"{text}; {value.get('aggregate')} of {repeats} runs"
 
 
 # ---------------------------------------------------------------- variables

@@ -1,4 +1,4 @@
-"""What follows from the evaluations: the best, the start, the trail of the best so far, the settings at the top."""
+"""Findings from the evaluations: the best value, the improvement, the best settings, the reasons of failures."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.numbers import exact
-from carbo.report.trials import Evaluation
 
 
 def better(one: float, two: float, direction: str) -> bool:
     return one < two if direction == "minimize" else one > two
 
 
-def done(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
-    """Evaluations with a value, and the value."""
+def with_values(rows: Sequence[Evaluation]) -> list[tuple[Evaluation, float]]:
+    """The evaluations that gave a value, each with its value."""
     return [(row, row.value) for row in rows if row.value is not None]
 
 
 def trail(rows: Sequence[Evaluation], direction: str) -> list[tuple[Evaluation, float]]:
-    """Each evaluation that was better than all before it, by number, and its value. The last is the best."""
+    """The evaluations that were better than all before them, each with its value. The last one is the best."""
     found: list[tuple[Evaluation, float]] = []
-    for row, value in done(rows):
+    for row, value in with_values(rows):
         if not found or better(value, found[-1][1], direction):
             found.append((row, value))
     return found
 
 
 class Progress(NamedTuple):
-    """From the first success to the best."""
+    """The way from the first evaluation with a value to the best one."""
 
     first: Evaluation
     start: float
@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What the first success was."""
+        """The first evaluation with a value, in words."""
         return "starting configuration" if self.first.queued else "first evaluation"
 
     @property
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
     @property
     def relative(self) -> float | None:
-        """Change as a share of the start; None where the start is zero or the sign has changed."""
+        """Change as a share of the start. None if the start is zero or the sign has changed."""
         same_side = self.start * self.best > 0 or (self.best == 0 and self.start != 0)
         return self.difference / abs(self.start) if same_side else None
 
@@ -65,10 +65,10 @@ class Setting(NamedTuple):
 
 
 def top(rows: Sequence[Evaluation], direction: str, count: int = 5) -> list[Setting]:
-    """The best distinct params, the best first; of equal ones the earlier."""
+    """The best distinct params, the best first. Of equal values the earlier one comes first."""
     sign = 1.0 if direction == "minimize" else -1.0
     groups: dict[tuple[tuple[str, str], ...], list[tuple[Evaluation, float]]] = {}
-    for row, value in sorted(done(rows), key=lambda pair: sign * pair[1]):
+    for row, value in sorted(with_values(rows), key=lambda pair: sign * pair[1]):
         key = tuple(sorted((name, exact(value)) for name, value in row.params.items()))
         groups.setdefault(key, []).append((row, value))
     first = list(groups.values())[:count]
@@ -76,7 +76,7 @@ def top(rows: Sequence[Evaluation], direction: str, count: int = 5) -> list[Sett
 
 
 def reasons(rows: Sequence[Evaluation]) -> list[tuple[str, int]]:
-    """Why evaluations failed, and how many, the most frequent first."""
+    """The reasons of failures and their numbers, the most frequent first."""
     said = (row.reason or "no reason was recorded" for row in rows if row.standing in ("failed", "pruned"))
     return Counter(said).most_common()
 

@@ -1,4 +1,4 @@
-"""HTML that escapes whatever is not HTML already."""
+"""HTML in which all other text is escaped."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 class Markup(str):
-    """Text that is HTML. Everything else is text, and is escaped where it meets HTML."""
+    """Text that is HTML. All other text is escaped when it becomes part of HTML."""
 
     __slots__ = ()
 
 
 VOID = frozenset({"meta", "wbr"})
 BREAKS = re.compile(r"(?<=[_./:=-])(?=\w)")
-"""Where a long name may go over to the next line."""
+"""Where a long name may be broken."""
 
 
 def visible(text: str) -> str:
@@ -23,7 +23,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def escaped(content: Any) -> Markup:
+def escape(content: Any) -> Markup:
     """Content as HTML: Markup as it is, anything else as text."""
     return content if isinstance(content, Markup) else Markup(html.escape(visible(str(content))))
 
@@ -36,21 +36,21 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in VOID:
         return Markup(f"<{name}{written}>")
-    return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 
-def joined(*children: Any, by: Any = "") -> Markup:
+def join(*children: Any, by: Any = "") -> Markup:
     """Children one after another; None is left out."""
-    return Markup(escaped(by).join(escaped(child) for child in children if child is not None))
+    return Markup(escape(by).join(escape(child) for child in children if child is not None))
 
 
 def breakable(name: str) -> Markup:
     """A name that may be broken where its parts meet."""
-    return joined(*BREAKS.split(visible(name)), by=tag("wbr"))
+    return join(*BREAKS.split(visible(name)), by=tag("wbr"))
 
 
 def _attribute(key: str, value: Any) -> str:
     name = key.removesuffix("_").replace("_", "-")
     if value is None or value is False:
         return ""
-    return f" {name}" if value is True else f' {name}="{escaped(value)}"'
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'

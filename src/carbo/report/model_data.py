@@ -1,4 +1,4 @@
-"""What the engine makes of a study: which variables matter, and how well it predicts values it has not seen."""
+"""What the model says of a study: which variables matter, and how well it predicts values that it has not seen."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from carbo.errors import CarboError
+from carbo.integrations.optuna.evaluations import evaluations
 from carbo.numerics.types import Floats
 from carbo.surrogate.relevance import Relevance
+from carbo.tune.study_model import Lack, study_model
 
 if TYPE_CHECKING:
     import optuna
 
     from carbo.integrations.optuna.sampler import CarboSampler
 
-ENOUGH = 2
-"""Evaluations with a value before the model says anything, as for `carbo relevance`."""
-TOO_FEW = "The model needs two evaluations with a value."
+LACKS: dict[Lack, str] = {
+    "few": "The model needs two evaluations with a value.",
+    "equal": "All values are equal: nothing distinguishes one setting from another.",
+}
 WIDTH = 1.2816
-"""Standard deviations either side of the mean that hold 80 % of a normal distribution."""
+"""Half the width of the interval that holds 80 % of a normal distribution, in standard deviations."""
 
 
 class Check(NamedTuple):
@@ -32,49 +35,39 @@ class Check(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Whether the interval of 80 % holds the observation."""
+        """Whether the observation lies in the interval of 80 %."""
         return abs(self.observed - self.predicted) <= WIDTH * self.sd
 
 
 class Fitted(NamedTuple):
-    """The model's own words. `outside`: parameters that it does not know, for not every trial had them."""
+    """What the model says. outside: parameters that it does not know, because not every trial had them."""
 
     relevance: Relevance
     checks: tuple[Check, ...]
     outside: tuple[str, ...]
 
 
-def fitted(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
+def fit_model(study: optuna.Study, sampler: CarboSampler) -> Fitted | str:
     """The model of a study, or why there is none."""
-    complete = [t for t in study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
-    if len(complete) < ENOUGH:
-        return TOO_FEW
     try:
-        optimizer, numbers = sampler.told(study)
-        values = optimizer.history()[1]
-        values = values[np.isfinite(values)]
-        if len(values) < ENOUGH:
-            return TOO_FEW
-        if np.all(values == values[0]):
-            return "All values are equal: nothing tells one setting from another."
-        found, (means, sds) = optimizer.relevance(), optimizer.leave_one_out()
+        model = study_model(sampler, study)
+        if isinstance(model, str):
+            return LACKS[model]
+        found, (means, sds) = model.optimizer.relevance(), model.optimizer.leave_one_out()
     except CarboError as error:
         return f"There is no model of this study: {error}."
-    asked = {name: None for t in complete for name in t.params}
-    outside = tuple(name for name in asked if name not in found.variables)
-    return Fitted(found, _checks(study, numbers, means, sds), outside)
+    trials = study.get_trials(deepcopy=False)
+    names = dict.fromkeys(name for trial in trials if trial.state.name == "COMPLETE" for name in trial.params)
+    outside = tuple(name for name in names if name not in found.variables)
+    return Fitted(found, _checks(study, model.numbers, means, sds), outside)
 
 
 def _checks(study: optuna.Study, numbers: list[int], means: Floats, sds: Floats) -> tuple[Check, ...]:
-    """Of trials that ran to their end: what is told of others is no observation."""
-    from carbo.integrations.optuna.trials import verdict
-
+    """Predictions of trials that are done. The values that the engine has of other trials are no observations."""
     sign = 1.0 if study.direction.name == "MINIMIZE" else -1.0
-    trials = {t.number: verdict(t) for t in study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"}
-    each = zip(numbers, means.tolist(), sds.tolist(), strict=True)
-    known = ((number, trials.get(number), mean, sd) for number, mean, sd in each)
+    values = {each.number: each.value for each in evaluations(study.get_trials(deepcopy=False), tuned=False)}
     return tuple(
-        Check(number, found.value, sign * mean, sd)
-        for number, found, mean, sd in known
-        if found is not None and np.isfinite(found.value) and np.isfinite(mean)
+        Check(number, observed, sign * mean, sd)
+        for number, mean, sd in zip(numbers, means.tolist(), sds.tolist(), strict=True)
+        if (observed := values[number]) is not None and np.isfinite(mean)
     )

@@ -6,35 +6,35 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from carbo.tune.formatting import spelled
+from carbo.tune.formatting import as_text
 
 MINUS = "−"
 DIGITS = 6
 SMALLEST, LARGEST = 1e-4, 1e9
-"""Sizes of numbers written without an exponent; whole numbers are up to EXACT."""
+"""Sizes of numbers that are written without an exponent. For whole numbers the largest is EXACT."""
 EXACT = 1e15
 
 
 def figure(value: float, digits: int = DIGITS) -> str:
-    """A number with so many significant digits, and no zeros that say nothing."""
+    """A number with that many significant digits, without trailing zeros."""
     if float(value).is_integer() and abs(value) < EXACT:
-        return _signed(f"{int(value):,}")
+        return _with_minus(f"{int(value):,}")
     if not SMALLEST <= abs(value) < LARGEST:
         return _exponent(f"{value:.{digits}g}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
-    return _signed(text.rstrip("0").rstrip(".") if "." in text else text)
+    return _with_minus(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def column(values: Sequence[float]) -> list[str]:
-    """Numbers that stand below each other: as many decimals for all as tell four digits of their range."""
+    """Numbers of one column: all with the same decimals, enough for four digits of their range."""
     if all(float(v).is_integer() and abs(v) < EXACT for v in values):
         return [figure(v) for v in values]
     if any(v != 0 and not SMALLEST <= abs(v) < LARGEST for v in values):
         return [figure(v) for v in values]
     spread = (max(values) - min(values)) or max(map(abs, values))
     decimals = min(max(3 - math.floor(math.log10(spread)), 0), 10)
-    return [_signed(f"{v:,.{decimals}f}") for v in values]
+    return [_with_minus(f"{v:,.{decimals}f}") for v in values]
 
 
 def share(value: float) -> str:
@@ -45,24 +45,24 @@ def share(value: float) -> str:
 
 
 def choice(value: Any) -> str:
-    """A value of a variable: as in a command line, floats to six digits, and quoted where it could not be seen."""
+    """A value of a variable: as in a command line, floats to six digits, invisible text in quotes."""
     if isinstance(value, float) and math.isfinite(value):
         return figure(value)
-    text = spelled(value)
+    text = as_text(value)
     seen = text.strip() == text and text.isprintable() and text
     return text if seen else repr(value)
 
 
 def exact(value: Any) -> str:
-    """The same with nothing left out, for a machine or for pasting."""
-    return repr(value) if isinstance(value, float) else spelled(value)
+    """A value of a variable with all its digits, for machines and for pasting."""
+    return repr(value) if isinstance(value, float) else as_text(value)
 
 
-def _signed(text: str) -> str:
+def _with_minus(text: str) -> str:
     return text.replace("-", MINUS)
 
 
 def _exponent(text: str) -> str:
     """1.5e+09 as 1.5e9."""
     head, _, power = text.partition("e")
-    return _signed(f"{head}e{int(power)}" if power else head)
+    return _with_minus(f"{head}e{int(power)}" if power else head)

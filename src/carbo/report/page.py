@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from carbo.report.charts import symbols
-from carbo.report.markup import Markup, joined, tag
+from carbo.report.markup import Markup, join, tag
 from carbo.report.page_file import GENERATOR
 from carbo.report.panels.findings import convergence, headline, settings
 from carbo.report.panels.model import predictions, relevance
@@ -32,4 +32,4 @@ def render(report: Report) -> str:
     main = tag("main", convergence(report), settings(report), relevance(report), predictions(report), times(report),
                definition(report))  # fmt: skip
     body = tag("body", symbols(), headline(report), main, versions(report))
-    return joined(Markup("<!DOCTYPE html>\n"), tag("html", head, Markup("\n"), body, lang="en"), Markup("\n"))
+    return join(Markup("<!DOCTYPE html>\n"), tag("html", head, Markup("\n"), body, lang="en"), Markup("\n"))

@@ -1,4 +1,4 @@
-"""Writing a page: as a whole or not at all, and over nothing but an older page."""
+"""Writes a page: completely or not at all, and never over another kind of file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from carbo.tune.errors import StudyError
 
 GENERATOR = "carbo report"
 MARK = f'<meta name="generator" content="{GENERATOR} '
-"""What tells a carbo report from other files; it stands in the first HEAD characters."""
+"""The text by which a carbo report is recognised. It is in the first HEAD bytes."""
 HEAD = 2_000
 
 
 def check(path: Path, force: bool = False) -> None:
-    """StudyError where a page cannot be written: no directory, or something else stands there, unless `force`."""
+    """StudyError if a page cannot be written: no directory, or (unless `force`) another kind of file at that path."""
     if path.is_dir():
         raise StudyError(f"{path}: expected a file, got a directory; name a file in it, as in {path / 'report.html'}")
     if not path.parent.is_dir():
@@ -34,7 +34,7 @@ def is_report(path: Path) -> bool:
 
 
 def save(path: Path, text: str) -> Path:
-    """Write beside the path, then put it in place in one step. Returns the path. StudyError when that fails."""
+    """Write a new file next to the path, then rename it in one step. Returns the path. StudyError if that fails."""
     target = path.resolve()
     beside = None
     try:
@@ -55,7 +55,7 @@ def save(path: Path, text: str) -> Path:
 
 
 def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
+    """The permissions of the old file, or those that a new file gets."""
     if target.exists():
         return target.stat().st_mode & 0o777
     umask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Everything that a page shows, as plain values."""
+"""All that a page shows, as plain values."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ import numpy as np
 import scipy
 
 import carbo
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report.definition import Definition, command_of, definition
 from carbo.report.findings import trail
-from carbo.report.model_data import Fitted, fitted
-from carbo.report.trials import Evaluation, evaluations
+from carbo.report.model_data import Fitted, fit_model
+from carbo.report.trials import mask
 
 if TYPE_CHECKING:
-    from carbo.report.source import Source
+    from carbo.tune.reading import OpenStudy
 
 LEFT_OUT = "The model was left out of this page (--no-model)."
 
 
 @dataclass(frozen=True)
 class Report:
-    """A study, ready to be drawn."""
+    """A study, ready to be drawn.
+
+    evaluations     all trials, by number
+    model           what the model says, or why there is none
+    tuned           whether `carbo tune` made the study
+    """
 
     name: str
     definition: Definition
     evaluations: tuple[Evaluation, ...]
-    """All trials, by number."""
     model: Fitted | str
-    """Or why there is none."""
     tuned: bool
-    """Whether `carbo tune` made the study."""
     best_command: str | None
     versions: dict[str, str]
     made: datetime.datetime
@@ -43,21 +46,20 @@ class Report:
         return self.definition.direction
 
 
-def gather(source: Source, model: bool = True) -> Report:
-    """Read the study and, unless told not to, ask the engine."""
+def gather(source: OpenStudy, model: bool = True) -> Report:
+    """Read the study and, if `model`, fit the model to it."""
     import optuna
 
-    tuned = source.described is not None
-    rows = evaluations(source.study.get_trials(deepcopy=False), tuned)
+    rows = tuple(mask(row) for row in source.evaluations())
     what = definition(source)
     found = trail(rows, what.direction)
     best = found[-1][0] if found else None
     return Report(
-        name=source.study.study_name,
+        name=source.name,
         definition=what,
         evaluations=rows,
-        model=fitted(source.study, source.sampler) if model else LEFT_OUT,
-        tuned=tuned,
+        model=fit_model(source.study, source.sampler) if model else LEFT_OUT,
+        tuned=source.described is not None,
         best_command=command_of(source.described, best.params, best.number) if best else None,
         versions={
             "carbo": carbo.__version__,

@@ -1,4 +1,4 @@
-"""Hiding what looks like a secret in commands and messages."""
+"""Hides what looks like a secret in commands and messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEME = re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]+")
 _HOLES = re.compile(r"(?:\{\w+\})+")
 
 
-def masked_text(text: str) -> str:
+def mask_text(text: str) -> str:
     """A line of text without passwords of URLs, values of options and settings named like a secret, bearer tokens."""
     text = _SCHEME.sub(rf"\1 {HIDDEN}", _URL.sub(rf"\1{HIDDEN}@", text))
     return _OPTION.sub(_hide, _ASSIGNED.sub(_hide, text))
@@ -31,17 +31,17 @@ def _hide(match: re.Match[str]) -> str:
     return match.group(0) if _HOLES.fullmatch(value) else match.group(1) + HIDDEN
 
 
-def masked_arguments(arguments: Sequence[str]) -> str:
+def mask_arguments(arguments: Sequence[str]) -> str:
     """An argument list as it could stand in a shell, secrets hidden."""
     out: list[str] = []
     secret = False
     for argument in arguments:
         hide = secret and not _HOLES.fullmatch(argument) and not argument.startswith("-")
-        out.append(HIDDEN if hide else masked_text(argument))
+        out.append(HIDDEN if hide else mask_text(argument))
         secret = re.fullmatch(rf"--?{_NAME}", argument, re.IGNORECASE) is not None
-    return " ".join(map(_quoted, out))
+    return " ".join(map(_quote, out))
 
 
-def _quoted(argument: str) -> str:
+def _quote(argument: str) -> str:
     """Quoted for a shell; braces of placeholders and our stars need no quotes to be read."""
     return argument if re.fullmatch(r"[\w@%+=:,./{}*-]+", argument) else shlex.quote(argument)

@@ -1,7 +1,7 @@
-"""Templates with {name} placeholders, and the command line and environment that they make of one point.
+"""Templates with {name} placeholders, and the command line of one point.
 
-Every placeholder's text stays inside the one argument it stands in, whatever it contains. Only an argument that is
-nothing but the placeholder of a flag vanishes, when the flag is spelled as nothing.
+The text of a placeholder stays inside its argument, whatever characters it has. An argument that consists of one
+placeholder, of a flag, is left out when the flag is off and its text is empty.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from carbo.tune.formatting import spelled
-from carbo.tune.keyed_table import meant
+from carbo.tune.formatting import as_text
+from carbo.tune.keyed_table import suggest_word
 
 BUILT_IN = {
     "trial": "the number of the evaluation",
@@ -22,7 +22,7 @@ BUILT_IN = {
     "tmp": "a directory of this run's own, removed after it",
     "params": "all variables as one JSON object",
 }
-"""Placeholders beside the variables."""
+"""Placeholders that are no variables."""
 
 TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -35,7 +35,7 @@ class Hole(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """A text with holes."""
+    """A text with placeholders."""
 
     text: str
     parts: tuple[str | Hole, ...]
@@ -47,14 +47,14 @@ class Template:
     def fill(self, words: Mapping[str, str]) -> str:
         return "".join(words[part.name] if isinstance(part, Hole) else part for part in self.parts)
 
-    def vanishes(self, words: Mapping[str, str], flags: Collection[str]) -> bool:
-        """Is this nothing but a flag, spelled as nothing?"""
+    def is_left_out(self, words: Mapping[str, str], flags: Collection[str]) -> bool:
+        """Whether this is only a flag, and the text of the flag is empty."""
         only = self.parts[0] if len(self.parts) == 1 else None
         return isinstance(only, Hole) and only.name in flags and not words[only.name]
 
 
 def template(text: str, known: Collection[str]) -> Template:
-    """The template of a text; ValueError, of the form "expected ..., got ...; way out", for a wrong one."""
+    """The template of a text. ValueError if the text is wrong."""
     parts: list[str | Hole] = []
     at = 0
     for token in TOKEN.finditer(text):
@@ -67,15 +67,15 @@ def template(text: str, known: Collection[str]) -> Template:
                              f"write {token.group() * 2} for the character itself")  # fmt: skip
         elif token.group(1) not in known:
             raise ValueError(f"expected a placeholder out of {', '.join(known)}, got {token.group()} in {text!r}; "
-                             f"{meant(token.group(1), known)} ({{{{ and }}}} for the characters)")  # fmt: skip
+                             f"{suggest_word(token.group(1), known)} ({{{{ and }}}} for the characters)")  # fmt: skip
         else:
             parts.append(Hole(token.group(1)))
     parts.append(text[at:])
     return Template(text, tuple(part for part in parts if part != ""))
 
 
-def quoted_hole(line: Template) -> str | None:
-    """The first placeholder inside quotes of a shell line, where quoting its value would undo them; None if none is."""
+def hole_in_quotes(line: Template) -> str | None:
+    """The first placeholder inside quotes of a shell line; its own quotes would end those. None if there is none."""
     quote = ""
     for part in line.parts:
         if isinstance(part, Hole):
@@ -100,12 +100,12 @@ class Point(NamedTuple):
 
 
 Flags = Mapping[str, tuple[str, str]]
-"""How a binary variable is spelled when it is off and when it is on."""
+"""The texts of each binary variable, when it is off and when it is on."""
 
 
 def words(point: Point, flags: Flags) -> dict[str, str]:
     """The text of every placeholder."""
-    own = {name: flags[name][bool(value)] if name in flags else spelled(value) for name, value in point.params.items()}
+    own = {name: flags[name][bool(value)] if name in flags else as_text(value) for name, value in point.params.items()}
     built_in = {"trial": str(point.trial), "repeat": str(point.repeat), "tmp": point.tmp}
     return own | built_in | {"params": json.dumps(dict(point.params))}
 
@@ -113,10 +113,10 @@ def words(point: Point, flags: Flags) -> dict[str, str]:
 def arguments(run: tuple[Template, ...], point: Point, flags: Flags) -> list[str]:
     """The argument list of one point."""
     texts = words(point, flags)
-    return [each.fill(texts) for each in run if not each.vanishes(texts, flags)]
+    return [each.fill(texts) for each in run if not each.is_left_out(texts, flags)]
 
 
 def shell_line(line: Template, point: Point, flags: Flags) -> str:
-    """The line for a shell, every placeholder one quoted word (or nothing, for a flag spelled as nothing)."""
+    """The line for a shell. Each placeholder becomes one quoted word; a flag with an empty text becomes nothing."""
     texts = words(point, flags)
     return line.fill({name: shlex.quote(text) if text or name not in flags else "" for name, text in texts.items()})

@@ -1,4 +1,4 @@
-"""Running a command: no shell, a session of its own, bounded output, and an end to its whole process tree."""
+"""Runs a command without a shell, in a session of its own, and can end its whole process tree."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from carbo.tune.formatting import clock, plain
 from carbo.tune.processes import MARK, end_marked, signal_group
 
 KEPT = 2**20
-"""Bytes of each stream that are kept, the last ones."""
+"""How many of the last bytes of each stream are kept."""
 CHUNK = 2**16
 POLITE = 2.0
 """Seconds between asking a process tree to end and killing it."""
 LINES = 5
-"""Lines of standard error that a failure is told with."""
+"""How many of the last lines of standard error a failure shows."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a command. `mark` is found in the environment of everything it starts."""
+    """One run of a command. `mark` is in the environment of all processes that it starts."""
 
     arguments: Sequence[str]
     cwd: Path
@@ -42,7 +42,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Output:
-    """What a run that ended with exit code 0 left behind; seconds of wall time."""
+    """The output of a run that ended with exit code 0, and its wall time in seconds."""
 
     stdout: str
     stderr: str
@@ -64,7 +64,7 @@ class Tail:
             self._cut = True
 
     def text(self) -> str:
-        """Without the first line, of which a part may be missing, when something was dropped."""
+        """The text that was kept. If anything was dropped, without the first line, which may be incomplete."""
         kept = b"".join(self._chunks).decode("utf-8", errors="replace")
         return kept.partition("\n")[2] if self._cut and "\n" in kept else kept
 
@@ -78,7 +78,7 @@ class Runner:
         self._stopped = False
 
     def run(self, job: Job) -> Output:
-        """Run to the end. EvaluationFailed when that is not exit code 0 within the time; Interrupted by `stop`."""
+        """Run to the end. EvaluationFailed if there is no exit code 0 within the time; Interrupted after `stop`."""
         with self._lock:
             if self._stopped:
                 raise Interrupted("stopped before it began")
@@ -91,7 +91,7 @@ class Runner:
             run.close()
 
     def stop(self) -> None:
-        """End all runs, now and from now on."""
+        """End all runs, and let no other begin."""
         with self._lock:
             self._stopped = True
             for run in self._running.values():
@@ -99,7 +99,7 @@ class Runner:
 
 
 class _Run:
-    """One started process, with a thread that waits for its end so that wall time is exact."""
+    """One started process, and a thread that waits for its end, so that the wall time is exact."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -137,7 +137,7 @@ class _Run:
         raise EvaluationFailed(f"timed out after {clock(self._job.timeout)}{self._last_words()}")
 
     def _listen(self, timeout: float | None) -> str:
-        """Keep what is printed until news: "e" it ended, "s" it shall be stopped, "" the time is over."""
+        """Collect output until the process has ended ("e"), is to be stopped ("s"), or its time is over ("")."""
         deadline = None if timeout is None else time.monotonic() + timeout
         with selectors.DefaultSelector() as selector:
             for stream, tail in ((self._process.stdout, self._out), (self._process.stderr, self._err)):
@@ -157,7 +157,7 @@ class _Run:
                     key.data.add(chunk)
 
     def _end(self) -> None:
-        """Ask the whole tree to end, then make it."""
+        """Ask the process tree to end, then kill it."""
         signal_group(self._process.pid, signal.SIGTERM)
         self._waiter.join(POLITE)
         signal_group(self._process.pid, signal.SIGKILL)
@@ -197,7 +197,7 @@ def _started(job: Job) -> subprocess.Popen[bytes]:
 
 
 def _drain(stream: IO[bytes] | None, tail: Tail) -> None:
-    """What a process that has ended left in its pipe. Others may hold the pipe open: nobody waits for them."""
+    """Read what a process that has ended left in its pipe, without waiting for others that hold the pipe open."""
     assert stream is not None
     os.set_blocking(stream.fileno(), False)
     for chunk in _chunks(stream.fileno()):

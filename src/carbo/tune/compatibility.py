@@ -1,4 +1,4 @@
-"""Does a study file still agree with the study it made? What changed is named, and what may change is told apart."""
+"""Whether a study file still agrees with the study it made: which changes there are, and which are compatible."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DESCRIPTION = "carbo:study"
 """The user attribute of a study that holds its description."""
 VERSION = 1
 SHOWN = 54
-"""Characters of a value that has changed."""
+"""Most characters that a message shows of a changed value."""
 
 
 class Change(NamedTuple):
-    """One difference; `compatible` when the evaluations so far can still be used."""
+    """One difference. compatible: earlier evaluations can still be used."""
 
     what: str
     old: Any
@@ -45,7 +45,7 @@ def _excerpt(text: str, place: int) -> str:
 
 
 def description(file: StudyFile) -> dict[str, Any]:
-    """A JSON value of what decides the meaning of an evaluation. Environments may hold secrets: a digest of them."""
+    """All that decides the meaning of an evaluation, as JSON. Of the environment, which may hold secrets, a digest."""
     command, value = file.command, file.value
     env = {name: text.text for name, text in command.env.items()}
     return {
@@ -73,7 +73,7 @@ def description(file: StudyFile) -> dict[str, Any]:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """What differs between two descriptions."""
+    """The differences between two descriptions."""
     found = [Change("direction", old["direction"], new["direction"], False)]
     found += _variable_changes(old["variables"], new["variables"])
     found.append(Change("constraints", old["constraints"], new["constraints"], True))
@@ -95,12 +95,12 @@ def _variable_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
 
 
 def _may_change(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Ranges and grids of numbers may, and a category's graph; kinds and lists of choices may not."""
+    """Whether a change is compatible: of ranges and grids of numbers, and of graphs; not of kinds and choices."""
     return before["kind"] == after["kind"] and key in ("low", "high", "step", "points", "graph")
 
 
-def disagreement(name: str, found: list[Change], extend: bool) -> None:
-    """StudyError that names the changes, unless all are compatible and meant."""
+def refuse_changes(name: str, found: list[Change], extend: bool) -> None:
+    """StudyError that names the changes, unless there are none, or all are compatible and `extend` accepts them."""
     fatal = [change for change in found if not change.compatible]
     if not found or (extend and not fatal):
         return
@@ -116,30 +116,32 @@ def disagreement(name: str, found: list[Change], extend: bool) -> None:
 
 @dataclass(frozen=True)
 class Described:
-    """What can be known of a study from its storage alone."""
+    """What the storage of a study says about it, without its file."""
 
     direction: str
     variables: Variables
     command: Command
+    value: Mapping[str, Any]
+    """How the value is read, as `description` has it."""
 
 
-def read_description(name: str, held: Any) -> Described:
-    """The inverse of `description`, as far as needed. StudyError when the study is none of ours."""
-    if not isinstance(held, Mapping) or held.get("version") != VERSION:
+def read_description(name: str, stored: Any) -> Described:
+    """The inverse of `description`, as far as needed. StudyError if `carbo tune` did not make the study."""
+    if not isinstance(stored, Mapping) or stored.get("version") != VERSION:
         raise StudyError(
             f"study {name!r}: expected one made by this version of `carbo tune`, got another; "
             "Optuna's own tools can read it"
         )
     try:
         constraint = None
-        if held["constraints"]:
-            names = list(held["variables"])
-            constraint = Constraint(tuple(parse(text, names) for text in held["constraints"]))
-        entries = [{"name": key, **entry} for key, entry in held["variables"].items()]
+        if stored["constraints"]:
+            names = list(stored["variables"])
+            constraint = Constraint(tuple(parse(text, names) for text in stored["constraints"]))
+        entries = [{"name": key, **entry} for key, entry in stored["variables"].items()]
         space = Space.from_description({"variables": entries, "constrained": bool(constraint)}, constraint)
-        flags = {key: (both[0], both[1]) for key, both in held["flags"].items()}
-        run = tuple(template(text, [*space.names, *BUILT_IN]) for text in held["command"]["run"])
-        command = Command(run, held["command"]["shell"], Template("", ()), {})
-        return Described(held["direction"], Variables(space, flags, constraint), command)
+        flags = {key: (both[0], both[1]) for key, both in stored["flags"].items()}
+        run = tuple(template(text, [*space.names, *BUILT_IN]) for text in stored["command"]["run"])
+        command = Command(run, stored["command"]["shell"], Template("", ()), {})
+        return Described(stored["direction"], Variables(space, flags, constraint), command, stored["value"])
     except (KeyError, TypeError, ValueError, CarboError) as error:
         raise StudyError(f"study {name!r}: expected its description, got a damaged one ({error})") from None

@@ -1,8 +1,8 @@
-"""Constraint expressions: a small part of Python's syntax, turned into closures. Nothing is ever compiled or executed.
+"""Constraint expressions: a small part of Python's syntax, turned into closures. Python never compiles or runs them.
 
 Allowed: names of variables; numbers, strings, True, False, None; + - * / // % **; comparisons, chained too, and
-`in` or `not in` a list; and, or, not; `a if b else c`; abs, min, max. They mean what they mean in Python, except that
-arithmetic takes numbers only and powers have to stay small.
+`in` or `not in` a list; and, or, not; `a if b else c`; abs, min, max. They mean the same as in Python, except that
+arithmetic takes only numbers, and powers must be small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALLOWED = (
     "names of variables, numbers, strings, + - * / // % **, comparisons, in [...], and, or, not, if else, abs, min, max"
 )
 MAX_LENGTH, MAX_DEPTH = 1_000, 40
-"""Characters of an expression; levels of nesting."""
+"""Most characters of an expression, and most levels of nesting."""
 MAX_BITS = 2_048
 """Size of the largest whole number that a power may make."""
 
@@ -52,11 +52,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max}
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression over params. Calling it gives its value; ExpressionError where it has none."""
+    """One expression over params. A call gives its value; ExpressionError if it has none.
+
+    names   the variables in it, in the order they are first read
+    """
 
     text: str
     names: tuple[str, ...]
-    """The variables it mentions, in the order they are first read."""
     _term: Term = field(repr=False, compare=False)
 
     def __call__(self, params: Params) -> Any:
@@ -70,7 +72,7 @@ class Expression:
 
 
 def parse(text: str, names: Collection[str]) -> Expression:
-    """The expression of a text over these variables; ExpressionError names the text, the column and what is allowed."""
+    """The expression of a text over these variables. ExpressionError names the text, the column and what is allowed."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             f"constraint {text[:40]!r}...: expected at most {MAX_LENGTH} characters, got {len(text)}; "
@@ -78,7 +80,7 @@ def parse(text: str, names: Collection[str]) -> Expression:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an odd escape or "1if": a slip here, and no business of the terminal
+            warnings.simplefilter("error")  # an odd escape or "1if" is an error here
             tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
         column = (error.offset or len(text.strip()) + 1) + _indent(text)
@@ -101,7 +103,7 @@ def _indent(text: str) -> int:
 
 
 class _Reader:
-    """Turns a syntax tree into one closure, refusing every node that is not listed here."""
+    """Turns a syntax tree into one closure, and refuses all nodes without a method here."""
 
     def __init__(self, text: str, names: frozenset[str]) -> None:
         self._text, self._parsed, self._names = text, text.strip(), names
@@ -221,7 +223,7 @@ def _any_of(terms: list[Term]) -> Term:
 
 
 def _chain(first: Term, steps: list[tuple[Callable[[Any, Any], bool], Term]]) -> Term:
-    if len(steps) == 1:  # nearly all: no loop for these
+    if len(steps) == 1:  # nearly all comparisons: without a loop
         compare, only = steps[0]
         return lambda p: compare(first(p), only(p))
 
@@ -244,7 +246,7 @@ def _number(value: Any) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """base ** exponent where the result is a real number of bounded size."""
+    """base ** exponent. ArithmeticError if the result is too large or not a real number."""
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > MAX_BITS:
         raise ArithmeticError(f"{base!r} ** {exponent!r} is too large")
     result = base**exponent

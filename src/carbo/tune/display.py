@@ -1,4 +1,4 @@
-"""What a tuner shows while it works: a live page on a terminal, plain lines elsewhere. Progress goes to stderr."""
+"""The display of a tuner at work, on stderr: a live page on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.tune.formatting import clock, number, plain, settings
 from carbo.tune.live_relevance import Insight
-from carbo.tune.storage import masked
+from carbo.tune.storage import mask_url
 from carbo.tune.study_file import StudyFile
-from carbo.tune.trials import Record, best, count
+from carbo.tune.trials import best, count, ended_at
 from carbo.tune.tuner import Snapshot
 
 if TYPE_CHECKING:
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LAST = 8
-"""Evaluations shown."""
+"""Number of evaluations on the page."""
 MATTER = 8
-"""Variables shown."""
+"""Number of variables on the page."""
 
 
 def remaining(file: StudyFile, now: Snapshot) -> float | None:
-    """Seconds to go, from the pace of all tuners since this one began; None while nobody can tell."""
+    """Seconds to go: to the deadline, or at the pace of all tuners since this one began. None if neither is known."""
     guesses = [] if now.left is None else [now.left]
     done, budget = count(now.rows), file.plan.budget
     if budget is not None and done > now.before:
@@ -36,11 +37,11 @@ def remaining(file: StudyFile, now: Snapshot) -> float | None:
 
 
 class Plain:
-    """One line an evaluation."""
+    """Prints one line per evaluation."""
 
     def __init__(self, file: StudyFile, stream: TextIO | None = None) -> None:
         self._file, self._stream = file, stream or sys.stderr
-        self._told = 0
+        self._printed = 0
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
@@ -52,17 +53,17 @@ class Plain:
 
     def update(self, now: Snapshot) -> None:
         leader = best(now.rows, self._file.direction)
-        for row in now.mine[self._told :]:
+        for row in now.mine[self._printed :]:
             done, budget = count(now.rows), self._file.plan.budget
             progress = f"{done}/{budget}" if budget else f"{done}"
             top = f"best {number(leader.value)}" if leader else "nothing yet"
             self._stream.write(f"[{progress}] trial {row.number}: {outcome(row)}; {top}; {settings(row.params)}\n")
-        self._told = len(now.mine)
+        self._printed = len(now.mine)
         self._stream.flush()
 
 
 class Page:
-    """A page that is drawn anew, with rich."""
+    """A page that is redrawn in place, with rich."""
 
     def __init__(self, file: StudyFile, insight: Insight) -> None:
         from rich.console import Console
@@ -93,7 +94,7 @@ class Page:
 
         leader = best(now.rows, self._file.direction)
         parts: list[RenderableType] = [
-            Text(f"{self._file.name}  {self._file.direction}  {masked(self._file.storage)}", style="dim"),
+            Text(f"{self._file.name}  {self._file.direction}  {mask_url(self._file.storage)}", style="dim"),
             self._progress(now),
             self._best(now.rows, leader),
             self._last(now, leader),
@@ -121,7 +122,7 @@ class Page:
         row.add_row(bar, Text(words), Text(", ".join(counts), style="dim"))
         return row
 
-    def _best(self, rows: Sequence[Record], leader: Record | None) -> RenderableType:
+    def _best(self, rows: Sequence[Evaluation], leader: Evaluation | None) -> RenderableType:
         from rich.text import Text
 
         if leader is None:
@@ -132,24 +133,23 @@ class Page:
         text.append(f"  {settings(leader.params)}", style="default not bold")
         return text
 
-    def _last(self, now: Snapshot, leader: Record | None) -> Table:
+    def _last(self, now: Snapshot, leader: Evaluation | None) -> Table:
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, padding=(0, 2, 0, 0), title="last evaluations", title_justify="left", title_style="")
         for heading, width in (("trial", 5), ("value", 8), ("time", 6)):  # kept where the terminal is narrow
             table.add_column(heading, justify="right", no_wrap=True, min_width=width)
-        table.add_column("where it differs from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
+        table.add_column("difference from the best" if leader else "settings", no_wrap=True, overflow="ellipsis")
         running = [row for row in now.rows if row.standing == "running"][-LAST:]
-        finished = [row for row in now.rows if row.standing in ("done", "failed")]
-        finished.sort(key=lambda row: row.finished or "")
+        finished = sorted((row for row in now.rows if row.counts), key=lambda row: ended_at(row) or "")
         for row in (*running[::-1], *finished[-LAST:][::-1]):
             style = {"failed": "red", "running": "cyan"}.get(row.standing, "")
-            told = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
-            told = told if row.params else "being chosen"
+            text = plain(row.reason or "") if row.standing == "failed" else difference(row, leader)
+            text = text if row.params else "being chosen"
             seconds = "" if row.seconds is None else clock(row.seconds)
             value = number(row.value) if row.standing == "done" else row.standing
-            table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, told)))
+            table.add_row(*(Text(cell, style=style) for cell in (str(row.number), value, seconds, text)))
         return table
 
     def _matter(self) -> list[RenderableType]:
@@ -172,15 +172,15 @@ class Page:
         return [table]
 
 
-def outcome(row: Record) -> str:
+def outcome(row: Evaluation) -> str:
     """Value and time of an evaluation, or why it failed."""
     if row.standing == "failed":
         return f"failed: {plain(row.reason or '')}"
     return number(row.value) + (f" ({clock(row.seconds)})" if row.seconds is not None else "")
 
 
-def difference(row: Record, leader: Record | None) -> str:
-    """The settings that differ from the best's."""
+def difference(row: Evaluation, leader: Evaluation | None) -> str:
+    """The settings of an evaluation that differ from those of the best."""
     if leader is None:
         return settings(row.params)
     if leader.number == row.number:
@@ -192,7 +192,7 @@ def difference(row: Record, leader: Record | None) -> str:
 
 
 def display(file: StudyFile, insight: Insight) -> Plain | Page:
-    """A page where stderr is a terminal and rich is installed; lines elsewhere."""
+    """The page if stderr is a terminal and rich is installed; otherwise plain lines."""
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         with contextlib.suppress(ImportError):
             return Page(file, insight)

@@ -1,4 +1,4 @@
-"""What the tuner raises, all of it with a one-line message."""
+"""The errors of the tuner. Their messages are one line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class ExpressionError(CarboError, ValueError):
 
 
 class EvaluationFailed(CarboError):
-    """One evaluation gave no value; the message is the reason."""
+    """An evaluation gave no value; the message is the reason."""
 
 
 class Interrupted(CarboError):
-    """An evaluation was stopped on purpose before its end; it is nobody's failure."""
+    """An evaluation was stopped on purpose before its end. It is no failure."""

@@ -1,4 +1,4 @@
-"""One evaluation: the command of a study file at one point, as often as the study repeats it, and its value."""
+"""One evaluation: runs the command of a study file at one point, once or several times, and reads the value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from carbo.tune.arguments import Flags, Point, arguments, shell_line, words
 from carbo.tune.command import KEPT, Job, Output, Runner
 from carbo.tune.errors import EvaluationFailed, StudyError
-from carbo.tune.output_value import COMBINE, finite, json_field, last_number, matched
+from carbo.tune.output_value import COMBINE, finite, json_field, last_number, pattern_number
 from carbo.tune.study_file import Command, StudyFile
 
 
 class Evaluated(NamedTuple):
-    """The value of an evaluation, of each of its runs, and their wall time together."""
+    """The value of an evaluation, the values of its runs, and the wall time of all runs together."""
 
     value: float
     values: list[float]
@@ -34,7 +34,7 @@ class Evaluator:
     runner: Runner
 
     def __call__(self, params: Mapping[str, Any], trial: int, mark: str) -> Evaluated:
-        """EvaluationFailed with the reason when a run gives no value; Interrupted when the runner is stopped."""
+        """EvaluationFailed with the reason if a run gives no value; Interrupted if the runner is stopped."""
         runs = [self._once(params, trial, repeat, mark) for repeat in range(self.file.plan.repeats)]
         values = [value for value, _ in runs]
         return Evaluated(COMBINE[self.file.plan.aggregate](values), values, sum(seconds for _, seconds in runs))
@@ -73,19 +73,19 @@ class Evaluator:
         if result is not None:
             text = _ending(result)
         if how.pattern is not None:
-            return matched(text, how.pattern)
+            return pattern_number(text, how.pattern)
         return last_number(text) if how.field is None else json_field(text, how.field)
 
 
 def command_line(command: Command, flags: Flags, point: Point) -> list[str]:
-    """What is executed for a point."""
+    """The argument list that runs a point."""
     if command.shell:
         return ["/bin/sh", "-c", shell_line(command.run[0], point, flags)]
     return arguments(command.run, point, flags)
 
 
-def shown(command: Command, flags: Flags, params: Mapping[str, Any], trial: int = 0) -> str:
-    """The command of a point as it could be pasted into a shell; its own directory is written as TMP."""
+def command_text(command: Command, flags: Flags, params: Mapping[str, Any], trial: int = 0) -> str:
+    """The command of a point, ready to be pasted into a shell. Its temporary directory is written as TMP."""
     point = Point(params, trial, 0, "TMP")
     if command.shell:
         return shell_line(command.run[0], point, flags)
@@ -93,7 +93,7 @@ def shown(command: Command, flags: Flags, params: Mapping[str, Any], trial: int 
 
 
 def check_program(file: StudyFile) -> None:
-    """StudyError when the program, or the directory it is run in, does not exist."""
+    """StudyError if the program, or the directory in which it runs, does not exist."""
     cwd = file.command.cwd
     folder = file.folder if cwd.names else file.folder / cwd.fill({})
     if not folder.is_dir():

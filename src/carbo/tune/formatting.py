@@ -1,4 +1,4 @@
-"""Durations, environment references and values as text."""
+"""Durations, values and settings as text for people and for command lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.
 
 
 def duration(value: Any) -> float | None:
-    """Seconds of 90, 1.5, "90s", "1h30m" or "500ms"; None for anything that is no duration above zero."""
+    """Seconds of 90, 1.5, "90s", "1h30m" or "500ms"; None for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
     elif isinstance(value, str):
@@ -39,14 +39,14 @@ def clock(seconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """A value for people, without digits that say nothing; whole numbers in full up to WHOLE."""
+    """A value for people: six digits, or all digits of whole numbers up to WHOLE."""
     if value is None:
         return "-"
     return f"{value + 0.0:.0f}" if float(value).is_integer() and abs(value) < WHOLE else f"{value:.6g}"
 
 
-def spelled(value: Any) -> str:
-    """A choice as it stands in a command line: true and false for booleans, the shortest exact text of numbers."""
+def as_text(value: Any) -> str:
+    """A choice as a command line has it: true and false for booleans, the shortest exact text for numbers."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -58,7 +58,7 @@ def plain(text: str) -> str:
 
 
 def settings(params: Mapping[str, Any]) -> str:
-    """Params on one line; values that hold blanks or worse are quoted."""
-    words = {name: spelled(value) for name, value in params.items()}
+    """Params on one line. Values with blanks or unprintable characters are quoted."""
+    words = {name: as_text(value) for name, value in params.items()}
     odd = {name for name, word in words.items() if not word or not word.isprintable() or " " in word}
     return " ".join(f"{name}={word!r}" if name in odd else f"{name}={word}" for name, word in words.items())

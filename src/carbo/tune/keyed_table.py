@@ -1,4 +1,4 @@
-"""Reading tables (of TOML, or of JSON objects) key by key, with errors that name place, key, expected and got."""
+"""Tables of TOML or JSON, read key by key. Errors name the place, the key, what was expected and what was got."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ KINDS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class Source:
-    """The text that tables were read from, to say where a key stands."""
+    """The text that tables come from. It says on which line a key is."""
 
     name: str
     text: str = ""
 
     def refuse(self, path: str, expected: str, got: str, way_out: str) -> NoReturn:
-        """StudyError: place and key, what was expected, what was got, the way out."""
+        """StudyError that names the place, the key, what was expected, what was got and the way out."""
         raise StudyError(f"{self.place(path)}: {path}: expected {expected}, got {got}; {way_out}")
 
     def place(self, path: str) -> str:
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a source. `take` and its kin read a key; `only` refuses keys that are not known."""
+    """One table of a source. `only` refuses unknown keys; the other methods read a key."""
 
     source: Source
     path: str
@@ -55,7 +55,7 @@ class Table:
         return key in self.values
 
     def take(self, key: str, kind: type, default: Any = None, way_out: str = "") -> Any:
-        """The value of a key, of that type (a whole number is a float too); the default where it is absent."""
+        """The value of a key, which must be of that type (whole numbers are floats too). The default if absent."""
         if key not in self.values:
             return default
         value = self.values[key]
@@ -66,7 +66,7 @@ class Table:
         return value
 
     def need(self, key: str, kind: type, way_out: str) -> Any:
-        """Like `take`, for a key that has to be there."""
+        """Like `take`, but an absent key is an error."""
         if key not in self.values:
             self.source.refuse(self.at(key), KINDS[kind], "nothing", way_out)
         return self.take(key, kind, way_out=way_out)
@@ -82,14 +82,14 @@ class Table:
         return value
 
     def choice(self, key: str, allowed: Collection[str], default: str | None = None) -> str:
-        """One of some words."""
+        """A value that is one of these words."""
         value = self.take(key, str, default)
         if value not in allowed:
-            self.refuse(key, f"one of {', '.join(allowed)}", value, meant(str(value), allowed))
+            self.refuse(key, f"one of {', '.join(allowed)}", value, suggest_word(str(value), allowed))
         return str(value)
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """A list of strings; empty where the key is absent."""
+        """A list of strings; empty if the key is absent."""
         values = self.take(key, list, [])
         for value in values:
             if not isinstance(value, str):
@@ -97,28 +97,30 @@ class Table:
         return tuple(values)
 
     def table(self, key: str) -> Table:
-        """A table inside this one; empty where the key is absent."""
+        """A table inside this one; empty if the key is absent."""
         return Table(self.source, self.at(key), self.take(key, dict, {}, f"write it as [{self.at(key)}]"))
 
     def only(self, *known: str) -> Table:
-        """This table, in which there must be no other keys. Called before any is read: a slip explains the rest."""
+        """This table, after a check that it has no other keys. Call it first: a mistyped key explains later errors."""
         for key in self.values:
             if key not in known:
-                self.source.refuse(self.at(key), f"a key out of {', '.join(known)}", repr(key), meant(key, known))
+                self.source.refuse(
+                    self.at(key), f"a key out of {', '.join(known)}", repr(key), suggest_word(key, known)
+                )
         return self
 
 
-def meant(word: str, known: Collection[str]) -> str:
-    """The known word that was probably meant, as a way out."""
+def suggest_word(word: str, known: Collection[str]) -> str:
+    """A way out for an unknown word: the known word that was probably meant."""
     close = [each for each in known if len(word) > 2 and each.startswith(word)]
     close = close or difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else "remove it or choose one of these"
 
 
 def locate(text: str, path: str) -> int | None:
-    """The line (from 1) where a dotted path is set in a TOML text, or of its table; None when not found.
+    """The line (from 1) where a TOML text sets a dotted path, or begins its table. None if there is no such line.
 
-    Reads headers and plain keys only, enough for messages: multi-line strings may mislead it.
+    It reads only headers and plain keys, which is enough for messages. Multi-line strings may mislead it.
     """
     prefix, length, best = "", 0, None
     for number, line in enumerate(text.splitlines(), start=1):

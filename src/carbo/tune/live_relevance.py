@@ -1,4 +1,4 @@
-"""Which variables matter, worked out now and then beside the evaluations."""
+"""Relevances for the live page, computed in a thread of their own while evaluations run."""
 
 from __future__ import annotations
 
@@ -6,54 +6,43 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from carbo.tune.study_model import FEW, relevance
 from carbo.tune.trials import count
 
 if TYPE_CHECKING:
     import optuna
 
     from carbo.integrations.optuna.sampler import CarboSampler
-    from carbo.surrogate.relevance import Relevance
     from carbo.tune.tuner import Snapshot
 
-ENOUGH = 10
-"""Evaluations before anything is said."""
 REST = 20.0
-"""Rests this many times as long as the last look took."""
-
-
-def relevance(sampler: CarboSampler, study: optuna.Study) -> Relevance | None:
-    """The engine's relevance report of a study; None while no two values differ, when it would be chance alone."""
-    optimizer = sampler.optimizer(study)
-    values = optimizer.history()[1]
-    return optimizer.relevance() if len(np.unique(values[np.isfinite(values)])) > 1 else None
+"""The pause between two computations, in durations of the last one."""
 
 
 class Insight:
-    """Shares of the variation by variable, the largest first; refreshed in a thread of its own."""
+    """Each variable's share of the variation, the largest first; empty until the model has seen enough."""
 
     def __init__(self, sampler: CarboSampler, study: optuna.Study) -> None:
         self._sampler, self._study = sampler, study
         self._thread: threading.Thread | None = None
-        self._next, self._seen = 0.0, 0
+        self._next, self._known = 0.0, 0
         self.shares: dict[str, float] = {}
 
     def consider(self, now: Snapshot) -> None:
-        """Look again, if there is something new and the last look is long enough ago."""
+        """Start a new computation, if there are new values and the last one is long enough ago."""
         done = count(now.rows, ("done",))
         busy = self._thread is not None and self._thread.is_alive()
-        if busy or done < ENOUGH or done == self._seen or time.monotonic() < self._next:
+        if busy or done < FEW or done == self._known or time.monotonic() < self._next:
             return
-        self._seen = done
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._known = done
+        self._thread = threading.Thread(target=self._compute, daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
+    def _compute(self) -> None:
         began = time.monotonic()
         try:
             found = relevance(self._sampler, self._study)
-        except Exception:  # noqa: BLE001 - this is only shown, and the next look may do better
+        except Exception:  # noqa: BLE001 - this is only shown, and the next attempt may succeed
             found = None
         if found is not None:
             self.shares = {name: share.mean for name, share in found.variables.items()}

@@ -1,4 +1,4 @@
-"""The value of a run, read from what it printed. EvaluationFailed says why there is none."""
+"""The value of a run, read from its output. EvaluationFailed says why there is none."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\d.]*\d)|(?<![\w])[-+]?(?:nan|inf(?:inity)?)(?!\w)",
     re.IGNORECASE,
 )
-"""A number that does not begin inside a word ("p99" has none) and its unit, if any, left out ("3.5s" is 3.5)."""
+"""A number that does not begin inside a word ("p99" has none). A unit may follow ("3.5s" is 3.5)."""
 UNCLEAR = re.compile(
     r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+(?:\.\d{3})*,\d+(?!\d|[.,]\d|e[-+]?\d)|\d+(?:_\d+)+|0[xob][\da-f]+)",
     re.IGNORECASE,
 )
-"""1,234 and 1,5: one number to some, two to others. 1_000 and 0x1F: numbers of a programmer."""
+"""Numbers that may be read in several ways: 1,234 and 1,5; 1_000 and 0x1F."""
 SHOWN = 60
 
 
 def last_number(text: str) -> float:
-    """The last number in the text; nan and inf count, and are refused later."""
+    """The last number in the text. nan and inf count too; `finite` refuses them."""
     found = _last(NUMBER, text)
     if found is None:
         raise EvaluationFailed(f"expected a number in the output, got {_end(text)}")
@@ -39,8 +39,8 @@ def last_number(text: str) -> float:
     return float(found.group())
 
 
-def matched(text: str, pattern: str) -> float:
-    """The group of the last match of a pattern."""
+def pattern_number(text: str, pattern: str) -> float:
+    """The number in the group of the last match of a pattern."""
     found = _last(re.compile(pattern, re.MULTILINE), text)
     if found is None:
         raise EvaluationFailed(f"expected output that matches {pattern!r}, got {_end(text)}")
@@ -52,7 +52,7 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def json_field(text: str, path: str) -> float:
-    """A field like results.0.time of the JSON that the output is, or that its last JSON line is."""
+    """The number in a field like results.0.time of the output's JSON, or of its last line that is JSON."""
     value = _document(text)
     for step in path.split(".") if path else []:
         if isinstance(value, dict) and step in value:
@@ -85,7 +85,7 @@ def _float(value: Any, what: str) -> float:
 
 
 def finite(value: float) -> float:
-    """The value itself; nan and infinities are failures."""
+    """The value itself. EvaluationFailed for nan and infinities."""
     if not math.isfinite(value):
         raise EvaluationFailed(f"expected a finite value, got {value}")
     return value
@@ -97,10 +97,10 @@ COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "max": max,
 }
-"""What repeats come to."""
+"""How the values of repeats become one value."""
 
 
 def _end(text: str) -> str:
-    """What the output ended with, short."""
+    """The end of the last line of the output, for messages."""
     last = text.strip().splitlines()[-1:] or [""]
     return repr(last[0][-SHOWN:]) if last[0] else "nothing"

@@ -1,7 +1,7 @@
-"""Ending a whole process tree, and telling whether the tuner that started it still lives.
+"""How to end a whole process tree, and how to know whether the tuner that started it is still alive.
 
-A run has a session of its own and a mark in its environment, which all that it starts inherits. Where /proc exists,
-processes that left the session are found by the mark, also by another tuner, after the first was killed.
+Each run has a session of its own, and a mark in its environment that all its processes inherit. On systems with /proc,
+processes that left the session are found by their mark, also by another tuner after the first one was killed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import NamedTuple
 MARK = "CARBO_EVALUATION"
 """The environment variable that marks the processes of a run."""
 ROUNDS = 50
-"""Sweeps over the processes before giving up on one that starts others faster than they can be ended."""
+"""How often the processes are searched, in case one of them starts others faster than they can be ended."""
 PROC = Path("/proc")
 
 
 class Owner(NamedTuple):
-    """One process, told from every other of any machine and time."""
+    """One process, distinguished from all others of any machine and time.
+
+    machine     boot and process namespace; empty if the system does not say
+    """
 
     machine: str
-    """Boot and process namespace; empty where the system does not tell."""
     pid: int
     started: str
 
@@ -32,7 +34,7 @@ class Owner(NamedTuple):
         return cls(_machine(), os.getpid(), _started(os.getpid()))
 
     def is_dead(self) -> bool:
-        """True only when that is certain: it ran under this very kernel and is gone."""
+        """True only if that is certain: the process ran on this machine since its last boot, and has ended."""
         here = _machine()
         if not here or self.machine != here or not self.started:
             return False
@@ -48,7 +50,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in ticks since boot; empty when there is no such process or it has ended."""
+    """When a process started, in ticks since boot; empty if it has ended or never was."""
     try:
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -56,7 +58,7 @@ def _started(pid: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def marked(mark: str) -> list[int]:
+def find_marked(mark: str) -> list[int]:
     """The living processes of this user with that mark."""
     wanted = f"{MARK}={mark}".encode()
     found = []
@@ -68,16 +70,16 @@ def marked(mark: str) -> list[int]:
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:
-    """Send a signal to the process group that a run leads, if anything is left of it."""
+    """Send a signal to the process group of a run, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
 
 def end_marked(mark: str) -> int:
-    """Kill every process with the mark, and what they start meanwhile; returns how many there were."""
+    """Kill all processes with the mark, and those they start meanwhile. Returns how many there were."""
     ended: set[int] = set()
     for _ in range(ROUNDS):
-        found = marked(mark)
+        found = find_marked(mark)
         if not found:
             break
         ended.update(found)

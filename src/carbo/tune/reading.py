@@ -1,48 +1,54 @@
-"""A study opened to be looked at, by its file or by its storage."""
+"""A study opened to be read: by its file, by its storage, or as a program has it. `session` opens one to work on it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.compatibility import DESCRIPTION, Described, read_description
 from carbo.tune.errors import StudyError
-from carbo.tune.keyed_table import meant
-from carbo.tune.live_relevance import relevance
-from carbo.tune.storage import close, explained, masked, need_optuna, open_storage
+from carbo.tune.keyed_table import suggest_word
+from carbo.tune.storage import close, explain_errors, mask_url, need_optuna, open_storage, public_name
 from carbo.tune.study_file import StudyFile, load, storage_url
-from carbo.tune.trials import Record, records
 
 if TYPE_CHECKING:
     import optuna
 
-    from carbo.surrogate.relevance import Relevance
+    from carbo.integrations.optuna.sampler import CarboSampler
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A study, and what its storage says of it."""
+class OpenStudy(NamedTuple):
+    """A study, and what else is known of it.
 
-    name: str
+    sampler     is asked for the model
+    described   what `carbo tune` wrote down; None for a study of another program
+    storage     the database in words: no user, no password, no path
+    """
+
     study: optuna.Study
-    described: Described
+    sampler: CarboSampler
+    described: Described | None
+    budget: int | None = None
+    storage: str | None = None
 
-    def rows(self) -> list[Record]:
-        return records(self.study.get_trials(deepcopy=False))
+    @property
+    def name(self) -> str:
+        return self.study.study_name
 
-    def relevance(self) -> Relevance | None:
-        """The engine's report, from settings as they are by default; None while no two values differ."""
-        from carbo.integrations.optuna.sampler import CarboSampler
+    def evaluations(self) -> list[Evaluation]:
+        """All trials, by number."""
+        return evaluations(self.study.get_trials(deepcopy=False), tuned=self.described is not None)
 
-        sampler = CarboSampler(search_space=self.described.variables.space, seed=0)
-        return relevance(sampler, self.study)
+    def need_description(self) -> Described:
+        """What `carbo tune` wrote down. StudyError for a study of another program."""
+        return self.described or read_description(self.name, None)
 
 
 class Place(NamedTuple):
-    """Where a study is: its database, its name as far as it is known, and its file where one was given."""
+    """Where a study is: its database; its name, if it is known; its file, if it was given."""
 
     url: str
     name: str | None
@@ -58,32 +64,50 @@ def where(given: str, name: str | None, storage: str | None) -> Place:
 
 
 @contextlib.contextmanager
-def stored(place: Place) -> Iterator[optuna.Study]:
-    """The study at a place; errors of its database are one line, also inside. StudyError where it cannot be found."""
+def open_study(given: str, name: str | None = None, storage: str | None = None) -> Iterator[OpenStudy]:
+    """The study of a study file, an SQLite file or a database URL; `name` says which, if there are several.
+
+    StudyError if there is no such study. Errors of its database become StudyError in the `with` block too.
+    """
     need_optuna()
     import optuna
 
-    kept = open_storage(place.url)
+    place = where(given, name, storage)
+    opened = open_storage(place.url)
     try:
-        with explained(place.url):
-            names = [study.study_name for study in kept.get_all_studies()]
-            yield optuna.load_study(study_name=_chosen(place, names), storage=kept)
+        with explain_errors(place.url):
+            names = [study.study_name for study in opened.get_all_studies()]
+            study = optuna.load_study(study_name=_choose(place, names), storage=opened)
+            yield of_study(study, place.file.plan.budget if place.file else None, public_name(place.url))
     finally:
-        close(kept)
+        close(opened)
 
 
-def _chosen(place: Place, names: Sequence[str]) -> str:
+def of_study(study: optuna.Study, budget: int | None = None, storage: str | None = None) -> OpenStudy:
+    """A study of Optuna, read. StudyError if it has several objectives, or a damaged description."""
+    from carbo.integrations.optuna.sampler import CarboSampler
+
+    if len(study.directions) != 1:
+        raise StudyError(f"study {study.study_name!r}: expected one objective, got {len(study.directions)}; "
+                         "Optuna's dashboard shows such studies")  # fmt: skip
+    description = study.user_attrs.get(DESCRIPTION)
+    described = None if description is None else read_description(study.study_name, description)
+    if described is not None:
+        sampler = CarboSampler(search_space=described.variables.space, seed=0)
+    elif isinstance(study.sampler, CarboSampler):
+        sampler = study.sampler
+    else:
+        sampler = CarboSampler(seed=0)
+    return OpenStudy(study, sampler, described, budget, storage)
+
+
+def _choose(place: Place, names: Sequence[str]) -> str:
     wanted = names[0] if place.name is None and len(names) == 1 else place.name
     got = f"got {', '.join(names) or 'none'}"
     if wanted is None:
-        raise StudyError(f"storage {masked(place.url)}: expected one study, {got}; name one with --study")
+        raise StudyError(f"storage {mask_url(place.url)}: expected one study, {got}; name one with --study")
     if wanted not in names:
-        raise StudyError(f"storage {masked(place.url)}: expected a study {wanted!r}, {got}; {meant(wanted, names)}")
+        raise StudyError(
+            f"storage {mask_url(place.url)}: expected a study {wanted!r}, {got}; {suggest_word(wanted, names)}"
+        )
     return wanted
-
-
-@contextlib.contextmanager
-def open_study(given: str, name: str | None = None, storage: str | None = None) -> Iterator[Opened]:
-    """The study of a study file, or of a storage that holds one (or several: `name` says which)."""
-    with stored(where(given, name, storage)) as study:
-        yield Opened(study.study_name, study, read_description(study.study_name, study.user_attrs.get(DESCRIPTION)))

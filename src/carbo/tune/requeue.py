@@ -1,36 +1,45 @@
-"""A lost trial's params, queued again: whose trial it was, and how often its worker may die."""
+"""Who runs a trial, and what becomes of its params when that worker is lost: they are queued again."""
 
 from __future__ import annotations
 
 import copy
 from typing import TYPE_CHECKING
 
+from carbo.integrations.optuna.evaluations import REASON, RESULT, retry_history
 from carbo.tune.processes import Owner
-from carbo.tune.trials import DEATHS, REASON, RESULT, RUN
+from carbo.tune.trials import DEATHS, RUN
 
 if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
 MAX_DEATHS = 3
-"""Workers that may die on one evaluation before it is given up, lest it take down one machine after another."""
+"""Workers that may die on one evaluation. After that it is given up: it may be what kills the machines."""
 
 
 def run_attribute(mark: str) -> dict[str, object]:
-    """What a trial keeps about who runs it."""
+    """The RUN attribute of a trial that this process runs."""
     return {"owner": list(Owner.this()), "mark": mark}
 
 
 def owner_of(trial: FrozenTrial) -> Owner | None:
+    """The process that runs a trial; None if the trial does not say."""
     run = trial.user_attrs.get(RUN)
     return Owner(*run["owner"]) if run else None
 
 
-def requeue(study: optuna.Study, trial: FrozenTrial, death: bool = True) -> None:
-    """Queue a lost trial's params again, by Optuna's own means; also the callback for stale trials.
+def is_lost(trial: FrozenTrial) -> bool:
+    """Whether the process that runs a trial is certainly dead."""
+    owner = owner_of(trial)
+    return owner is not None and owner.is_dead()
 
-    One that had not all its params has nothing worth keeping. One whose worker died between writing the outcome down
-    and telling it is not run again. `death`: its worker died rather than handed it back.
+
+def requeue(study: optuna.Study, trial: FrozenTrial, death: bool = True) -> None:
+    """Queue a lost trial's params again, by Optuna's own means. Also the callback for stale trials.
+
+    A trial that has not all of its params yet is dropped. A trial whose value was already written down is completed
+    with that value, and not run again.
+    death: its worker died; False if the worker handed the trial back.
     """
     from carbo.integrations.optuna.sampler import CarboSampler
 
@@ -62,7 +71,7 @@ def _complete(study: optuna.Study, trial: FrozenTrial, value: float) -> None:
     """A finished trial in the place of one that was ended without its value."""
     import optuna
 
-    history = [*trial.system_attrs.get("retry_history", []), trial.number]
+    history = [*retry_history(trial), trial.number]
     study.add_trial(
         optuna.create_trial(
             value=value,

@@ -1,4 +1,4 @@
-"""A database that goes away for a while, as when its server is restarted, ends no study and loses no value."""
+"""Calls to a database that does not answer are repeated, so that the restart of a server ends no study."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TypeVar
 
 from carbo.tune.errors import StudyError
 from carbo.tune.formatting import plain
-from carbo.tune.storage import explained
+from carbo.tune.storage import explain_errors
 
 T = TypeVar("T")
 
 LIMIT, LAST = 600.0, 5.0
-"""Seconds that an unreachable database is waited for, and once the tuner is to stop."""
+"""Seconds to wait for a database that does not answer: usually, and when the tuner is to stop."""
 FIRST_PAUSE, SILENCE, LONGEST_PAUSE = 0.1, 0.4, 5.0
-"""Seconds between attempts at first, from when on something is said about them, and at most."""
+"""Seconds between attempts: the first pause; the pause from which on the user is told; the longest pause."""
 HOPELESS = ("malformed", "not a database", "no such table", "does not exist")
-"""What is said of a database that waiting will not mend."""
+"""Words in errors that waiting does not mend."""
 START, AWAY = 120.0, 10.0
-"""Seconds that a server is waited for at the beginning while it says that it is starting, and while it says nothing."""
+"""Seconds to wait for a server at the beginning: while it says that it is starting, and while it does not answer."""
 STARTING = ("starting up", "shutting down", "not yet accepting", "recovery mode")
 SILENT = ("refused", "server closed", "terminating connection", "reset by peer")
-"""What is said of a server that is starting, and of one that may be about to."""
+"""Words in errors of a server that is starting, and of one that does not answer yet."""
 
 
 def when_ready(open_it: Callable[[], T]) -> T:
-    """What `open_it` returns, once the server has started; its StudyError where that takes too long, or is no help."""
+    """The result of `open_it`, repeated until the server has started. Its StudyError if that takes too long."""
     began = heard = time.monotonic()
     while True:
         try:
@@ -42,7 +42,7 @@ def when_ready(open_it: Callable[[], T]) -> T:
 
 
 class Patience:
-    """Calls what touches the database, again and again while the database does not answer."""
+    """Repeats calls to the database while it does not answer."""
 
     def __init__(self, url: str, stopping: threading.Event, say: Callable[[str], None]) -> None:
         self._url, self._stopping, self._say = url, stopping, say
@@ -53,11 +53,11 @@ class Patience:
         return self._stopping.is_set()
 
     def __call__(self, action: Callable[[], T]) -> T:
-        """The action's result; StudyError when the database stays away."""
+        """The action's result. StudyError if the database does not come back."""
         import optuna
         import sqlalchemy
 
-        began, pause, told = time.monotonic(), FIRST_PAUSE, False
+        began, pause, said_so = time.monotonic(), FIRST_PAUSE, False
         while True:
             try:
                 return action()
@@ -65,10 +65,10 @@ class Patience:
                 said = _short(error)
                 over = time.monotonic() - began > (LAST if self.stopping else LIMIT)
                 if over or any(sign in said for sign in HOPELESS):
-                    with explained(self._url):
+                    with explain_errors(self._url):
                         raise
-                if not told and pause >= SILENCE:
-                    told = True
+                if not said_so and pause >= SILENCE:
+                    said_so = True
                     self._say(f"the database does not answer, waiting for it ({said})")
             if self._stopping.wait(pause):
                 time.sleep(FIRST_PAUSE)
@@ -76,7 +76,7 @@ class Patience:
 
 
 def _short(error: BaseException) -> str:
-    """What the database itself has said."""
+    """The message of the database itself, on one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     return plain(str(getattr(error, "orig", None) or error))[:200]

@@ -1,6 +1,6 @@
-"""Where a study lives: a database that Optuna keeps. Opening it, hiding its password, one process at a time.
+"""The database of a study: how to open it, lock it, name it without its password, and explain its errors.
 
-Optuna is imported where it is used, so that the rest of the command line works without it.
+Optuna is imported inside functions, so that the rest of the command line works without it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'carbo[tune]'"
 LOCK = 0x6361_7262_6F  # "carbo"
-"""The advisory lock that tuners on one PostgreSQL server take while they set a study up."""
+"""The advisory lock that tuners on one PostgreSQL server take while they set up a study."""
 BUSY = 20.0
 """Seconds that SQLite waits for another process's transaction."""
 GRACE = 3
-"""Heartbeats that may be missed."""
+"""Number of heartbeats that may be missing before a worker counts as dead."""
+DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "postgresql": "PostgreSQL", "mysql": "MySQL",
+             "mariadb": "MariaDB"}  # fmt: skip
 SECRET = re.compile(r"pass|secret|token|key", re.IGNORECASE)
 
 
 def need_optuna() -> None:
-    """StudyError where the package optuna is not installed."""
+    """StudyError if the package optuna is not installed."""
     try:
         import optuna
     except ImportError:
@@ -39,8 +41,8 @@ def need_optuna() -> None:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Without Optuna's remarks: heartbeats are experimental there, and ours beat outside of Study.optimize."""
+def silence_warnings() -> Iterator[None]:
+    """Without Optuna's warnings that heartbeats are experimental and meant for Study.optimize."""
     import optuna
 
     with warnings.catch_warnings():
@@ -49,17 +51,31 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def masked(url: str) -> str:
-    """The URL without its secrets, fit to be shown."""
+def mask_url(url: str) -> str:
+    """The URL with its secrets replaced by stars."""
     try:
-        parsed = _parsed(url)
+        parsed = _parse(url)
     except StudyError:
         return re.sub(r"//[^@/]*@", "//***@", url)
     query = {name: "***" if SECRET.search(name) else value for name, value in parsed.query.items()}
     return parsed.set(query=query).render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
 
 
-def _parsed(url: str) -> URL:
+def public_name(url: str) -> str:
+    """The kind and the name of a database, as in "SQLite, study.db": no user, no password, no path."""
+    import sqlalchemy
+
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        return "a database"
+    backend = parsed.get_backend_name().removesuffix("+psycopg")
+    kind = DATABASES.get(backend, backend)
+    database = Path(parsed.database).name if parsed.database else None
+    return f"{kind}, {database}" if database else kind
+
+
+def _parse(url: str) -> URL:
     need_optuna()
     import sqlalchemy
 
@@ -78,7 +94,7 @@ def _parsed(url: str) -> URL:
 
 def sqlite_file(url: str) -> Path | None:
     """The file of an SQLite URL; None for other databases."""
-    parsed = _parsed(url)
+    parsed = _parse(url)
     return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
 
 
@@ -88,16 +104,18 @@ StaleTrial = Callable[["optuna.Study", "optuna.trial.FrozenTrial"], None]
 def open_storage(
     url: str, heartbeat: int | None = None, stale: StaleTrial | None = None, create: bool = False
 ) -> optuna.storages.RDBStorage:
-    """The storage of a URL. `stale` is called with each trial whose worker stopped beating.
+    """The storage of a URL.
 
-    StudyError when the database cannot be reached, is locked, damaged, or (unless `create`) absent.
+    heartbeat   seconds between signs of life of workers; stale is called with each trial that lacks them
+    create      whether to make the database if there is none
+    StudyError if the database cannot be reached, is locked, is damaged, or (unless `create`) does not exist.
     """
     need_optuna()
     import optuna
 
     file = sqlite_file(url)
     if file is not None and not create and not file.is_file():
-        raise StudyError(f"storage {masked(url)}: expected a database, got no such file; `carbo tune` makes it")
+        raise StudyError(f"storage {mask_url(url)}: expected a database, got no such file; `carbo tune` makes it")
     options: dict[str, Any] = {
         "skip_table_creation": not create,
         "engine_kwargs": _engine_options(file is not None, create),
@@ -106,59 +124,59 @@ def open_storage(
         options |= {"heartbeat_interval": heartbeat, "grace_period": GRACE * heartbeat}
         new = hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")  # Optuna 4.9 renamed it
         options["heartbeat_stale_trial_callback" if new else "failed_trial_callback"] = stale
-    with explained(url, RuntimeError), quiet():  # RuntimeError: tables of another version of Optuna
+    with explain_errors(url, RuntimeError), silence_warnings():  # RuntimeError: tables of another version of Optuna
         if file is not None and create:
-            _prepare(file)
+            _use_write_ahead_log(file)
         # Optuna formats the URL as a template.
-        text = _parsed(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
+        text = _parse(url).render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
         storage = optuna.storages.RDBStorage(text, **options)
         if file is not None and create:
-            _arrange(storage)
+            _lock_early(storage)
         storage.get_all_studies()
     return storage
 
 
 def close(storage: optuna.storages.RDBStorage) -> None:
-    """Give all connections of a storage back."""
+    """Close all connections of a storage."""
     storage.remove_session()
     storage.engine.dispose()
 
 
-def _prepare(file: Path) -> None:
-    """A write-ahead log, which the file remembers: Optuna stores a trial in dozens of small transactions."""
+def _use_write_ahead_log(file: Path) -> None:
+    """Set the journal mode in the file: Optuna stores a trial in dozens of small transactions."""
     with contextlib.closing(sqlite3.connect(file, timeout=BUSY)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _arrange(storage: optuna.storages.RDBStorage) -> None:
-    """Transactions that exclude each other from their first statement on, and that need not wait for the disk.
+def _lock_early(storage: optuna.storages.RDBStorage) -> None:
+    """Let transactions of SQLite lock from their first statement on, and not wait for the disk.
 
-    Python's sqlite3 would begin one at the first write only, and between Optuna's reading that a trial is free and its
-    taking it another process could do the same. What is committed survives the end of any process; `sync` waits.
+    Python's sqlite3 locks at the first write. Optuna reads that a trial is free before it takes the trial, and another
+    process could do the same in between. Committed data survive the end of any process; `sync` waits for the disk.
     """
     import sqlalchemy
 
-    def connected(connection: sqlite3.Connection, _: object) -> None:
+    def set_up(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # leave BEGIN to us
         connection.execute("PRAGMA synchronous = NORMAL")
 
-    def begun(connection: sqlalchemy.Connection) -> None:
+    def begin(connection: sqlalchemy.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    sqlalchemy.event.listen(storage.engine, "connect", connected)
-    sqlalchemy.event.listen(storage.engine, "begin", begun)
+    sqlalchemy.event.listen(storage.engine, "connect", set_up)
+    sqlalchemy.event.listen(storage.engine, "begin", begin)
     storage.engine.dispose()
 
 
 def sync(storage: optuna.storages.RDBStorage) -> None:
-    """Make what has been committed safe from the loss of power too. Other databases do that at every commit."""
+    """Write committed data to the disk, against a loss of power. Other databases do that at every commit."""
     if storage.engine.dialect.name == "sqlite":
         with contextlib.closing(storage.engine.raw_connection()) as connection:
             connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
-    """`stay`: keep connections open between uses."""
+    """Options of SQLAlchemy. stay: keep connections open between uses."""
     import sqlalchemy
 
     options: dict[str, Any] = {"connect_args": {"timeout": BUSY}} if sqlite else {}
@@ -168,8 +186,8 @@ def _engine_options(sqlite: bool, stay: bool) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def explained(url: str, *more: type[Exception]) -> Iterator[None]:
-    """Errors of the database, and those of some more types, as StudyError: one line, without secrets."""
+def explain_errors(url: str, *more: type[Exception]) -> Iterator[None]:
+    """Turn errors of the database, and of some more types, into a StudyError: one line, without secrets."""
     import optuna
     import sqlalchemy
 
@@ -184,14 +202,14 @@ def explained(url: str, *more: type[Exception]) -> Iterator[None]:
     except ImportError:
         driver = "postgres" if "postgres" in url.partition("://")[0] else "tune"
         raise StudyError(
-            f"storage {masked(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
+            f"storage {mask_url(url)}: expected its database driver, got none; pip install 'carbo[{driver}]'"
         ) from None
     except kinds as error:
-        raise StudyError(f"storage {masked(url)}: {_reason(error)}") from None
+        raise StudyError(f"storage {mask_url(url)}: {_reason(error)}") from None
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong and the way out, from the innermost error."""
+    """The error in words, with the way out."""
     while error.__cause__ is not None:
         error = error.__cause__
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
@@ -212,19 +230,19 @@ def _reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def exclusive(url: str, file: Path) -> Iterator[None]:
-    """One tuner at a time: on PostgreSQL by an advisory lock, on one machine by a lock of the study file."""
+def lock_others_out(url: str, file: Path) -> Iterator[None]:
+    """Let one tuner in at a time: on PostgreSQL by an advisory lock, otherwise by a lock of the study file."""
     import fcntl
 
     import sqlalchemy
 
-    parsed = _parsed(url)
+    parsed = _parse(url)
     if parsed.get_backend_name() != "postgresql":
-        with file.open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with file.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         return
-    with explained(url):
+    with explain_errors(url):
         database = sqlalchemy.create_engine(parsed, poolclass=sqlalchemy.pool.NullPool)
         connection = database.connect()
         connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})

@@ -1,4 +1,4 @@
-"""The study file: TOML read into frozen values. Every error names file, line, key, expected, got and the way out."""
+"""The study file: TOML, read into frozen values. Errors name file, line, key, expected, got and the way out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from carbo.errors import CarboError
 from carbo.settings import PRESETS, preset
 from carbo.space.space import Params, Space
-from carbo.tune.arguments import BUILT_IN, Flags, Template, quoted_hole, template
+from carbo.tune.arguments import BUILT_IN, Flags, Template, hole_in_quotes, template
 from carbo.tune.errors import StudyError
 from carbo.tune.formatting import duration
 from carbo.tune.keyed_table import Source, Table
@@ -42,12 +42,12 @@ AGGREGATES = ("mean", "median", "min", "max")
 READERS = ("last-number", "regex", "json", "wall-time")
 STREAMS = ("stdout", "stderr", "file")
 HEARTBEAT = 20.0
-"""Seconds between signs of life; a worker that misses three is held to be dead."""
+"""Seconds between signs of life. A worker that misses three counts as dead."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """What is run: an argument list, or one line for a shell."""
+    """The command: an argument list, or one line for a shell."""
 
     run: tuple[Template, ...]
     shell: bool
@@ -68,7 +68,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long, how often and with what."""
+    """How long, how often and with which settings evaluations run."""
 
     budget: int | None
     deadline: float | datetime.datetime | None
@@ -85,13 +85,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study as its file says it."""
+    """A study as its file describes it.
+
+    storage     a database URL; it may hold a password: print only storage.mask_url(...) of it
+    """
 
     path: Path
     name: str
     direction: str
     storage: str
-    """A database URL; it may hold a password: print storage.masked(...) of it."""
     plan: Plan
     command: Command
     value: Value
@@ -112,7 +114,7 @@ class StudyFile:
 
 
 def load(path: Path, storage: str | None = None) -> StudyFile:
-    """Read a study file. `storage` replaces the one it names. StudyError for whatever is wrong with it."""
+    """Read a study file. `storage` replaces the storage in it. StudyError if anything in it is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -122,7 +124,7 @@ def load(path: Path, storage: str | None = None) -> StudyFile:
 
 
 def loads(text: str, path: Path, storage: str | None = None) -> StudyFile:
-    """Read the text of a study file that stands, or will stand, at that path."""
+    """Read the text of a study file. `path` is where the file is, or will be."""
     try:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -152,7 +154,7 @@ def _study(top: Table, path: Path, storage: str | None) -> StudyFile:
 
 
 def _constraints(top: Table, study: Table) -> tuple[str, ...]:
-    """From the top of the file or from [study], whichever has them."""
+    """The constraints, which are at the top of the file or in [study]."""
     if "constraints" in top and "constraints" in study:
         study.refuse("constraints", "constraints in one place", "two lists", "join them in [study]")
     return top.strings("constraints") + study.strings("constraints")
@@ -202,20 +204,20 @@ def _storage(study: Table, path: Path, given: str | None) -> str:
     if url is None:
         return f"sqlite:///{path.resolve().with_suffix('.db')}"
     try:
-        url = _expanded(url)
+        url = _expand(url)
     except KeyError as error:
         study.refuse("storage", "an environment variable that is set", f"${{{error.args[0]}}}", "export it first")
     return storage_url(url, Path.cwd() if given else path.resolve().parent)
 
 
 def storage_url(text: str, folder: Path) -> str:
-    """A database URL as it is; the path of an SQLite file, from that folder, as a URL."""
+    """A database URL unchanged; or the path of an SQLite file, relative to that folder, as a URL."""
     file = text.removeprefix("sqlite:///")
     return text if "://" in file else f"sqlite:///{folder / file}"
 
 
-def _expanded(text: str) -> str:
-    """${NAME} replaced by the environment; KeyError for a name that is not set."""
+def _expand(text: str) -> str:
+    """The text with each ${NAME} replaced by that environment variable. KeyError if it is not set."""
     return re.sub(r"\$\{(\w+)\}", lambda match: os.environ[match.group(1)], text)
 
 
@@ -225,7 +227,7 @@ def _command(table: Table, made: Variables) -> Command:
     if shell:
         line = table.need("run", str, 'with shell = true it is one line, as in run = "prog --x={x} | tail -1"')
         run: tuple[Template, ...] = (_template(table, "run", line, known),)
-        if (hole := quoted_hole(run[0])) is not None:
+        if (hole := hole_in_quotes(run[0])) is not None:
             table.refuse("run", f"{{{hole}}} outside quotes", line, "take the quotes away: values are quoted for you")
     else:
         table.need("run", list, 'it is a list of arguments, as in run = ["prog", "--x={x}"]; shell = true for one line')
@@ -266,7 +268,7 @@ def _value(table: Table, made: Variables) -> Value:
 
 
 def _only_with(table: Table, key: str, reader: str, owner: str) -> str | None:
-    """A key that belongs to one way of reading, and is needed there."""
+    """The value of a key that one reader needs, and no other may have."""
     if reader == owner:
         return str(table.need(key, str, f'from = "{owner}" needs it'))
     if key in table:
@@ -304,7 +306,7 @@ def _starts(top: Table, made: Variables) -> tuple[Params, ...]:
 
 
 def _check_use(top: Table, file: StudyFile) -> None:
-    """Every variable has to reach the command."""
+    """StudyError if the command does not use some variable."""
     used: set[str] = set()
     for each in (*file.command.run, file.command.cwd, *file.command.env.values()):
         used |= each.names

@@ -1,4 +1,4 @@
-"""The text of a study file, commented, from the little that has to be known."""
+"""The text of a new study file, with comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Variable(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """What a new study file says."""
+    """The content of a new study file."""
 
     run: tuple[str, ...]
     variables: tuple[Variable, ...]
@@ -78,15 +78,15 @@ def text(draft: Draft) -> str:
 
 def _lines(draft: Draft) -> Iterator[str]:
     timeout = f"timeout = {toml(draft.timeout)}" if draft.timeout else '# timeout = "30s"'
-    yield "# A study: what `carbo tune` optimises. Lines with # are what else there is."
+    yield "# A study: what `carbo tune` optimises. Lines that begin with # show other options."
     yield ""
     yield "[study]"
     yield f"direction = {toml(draft.direction)}"
-    yield f"budget = {draft.budget}                  # evaluations in all; or a deadline, or both"
-    yield '# deadline = "2h"              # no evaluation begins later; also a date and time'
-    yield f"{timeout:<30} # of each run; what takes longer is killed and counts as failed"
-    yield "# repeats = 3                  # runs an evaluation, for noisy values"
-    yield '# aggregate = "median"         # of the repeats: mean, median, min, max'
+    yield f"budget = {draft.budget}                  # number of evaluations; or a deadline, or both"
+    yield '# deadline = "2h"              # no evaluation starts later; or a date and time'
+    yield f"{timeout:<30} # a run that takes longer is killed, and counts as failed"
+    yield "# repeats = 3                  # runs of each evaluation, for noisy values"
+    yield '# aggregate = "median"         # of the runs: mean, median, min, max'
     yield "# workers = 2                  # evaluations at the same time"
     yield "# seed = 0                     # same seed, same suggestions (with one worker)"
     yield '# storage = "postgresql://me:${PGPASSWORD}@host/database"    # default: SQLite beside this file'
@@ -95,9 +95,9 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield from (f"    {toml(each)}," for each in draft.constraints)
         yield "]"
     else:
-        yield '# constraints = ["a < b", "not (x and y)"]    # what has to hold, over the names of variables'
+        yield '# constraints = ["a < b", "not (x and y)"]    # conditions on the variables'
     yield ""
-    yield "[command]                      # run in this file's directory, without a shell"
+    yield "[command]                      # runs in the directory of this file, without a shell"
     yield f"run = {toml(list(draft.run))}"
     yield '# cwd = "build"'
     yield '# env = { THREADS = "{threads}" }'
@@ -112,7 +112,7 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield f"[variables.{each.name}]"
         yield from (f"{key} = {value}" for key, value in each.keys.items())
     yield ""
-    yield "# [[start]]                    # a setting to try first; any number of these"
+    yield "# [[start]]                    # settings to try first; write one [[start]] for each"
     yield from (f"# {each.name} = ..." for each in draft.variables)
 
 

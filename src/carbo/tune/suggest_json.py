@@ -1,4 +1,4 @@
-"""A question in JSON, for the next points of a space given all that is known, and its answer."""
+"""`carbo suggest`: a question in JSON for the next points, and its answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KEYS = ("space", "constraints", "observations", "pending", "n", "seed", "directi
 
 
 class Question(NamedTuple):
-    """What is known, and how many points are wanted."""
+    """An optimiser with all data, and the number of points to suggest."""
 
     optimizer: Optimizer
     n: int
 
 
 def read(text: str, file: Path | None = None) -> Question:
-    """The question of a JSON text; its space may come from a study file instead. StudyError for a wrong one."""
+    """The question in a JSON text. Its space may come from a study file. StudyError if the text is wrong."""
     try:
         given = json.loads(text) if text.strip() or file is None else {}
     except (ValueError, RecursionError) as error:
@@ -50,7 +50,7 @@ def read(text: str, file: Path | None = None) -> Question:
 
 
 def answer(question: Question) -> dict[str, Any]:
-    """The points to evaluate next; fewer than asked for only when the space is used up."""
+    """The points to evaluate next; fewer than `n` only if no more are left."""
     try:
         points = question.optimizer.ask(question.n)
     except SpaceExhausted:
@@ -59,7 +59,7 @@ def answer(question: Question) -> dict[str, Any]:
 
 
 def _space(table: Table, file: Path | None) -> tuple[Space, str]:
-    """The space, and the direction unless the question has its own."""
+    """The space, and the direction that applies if the question names none."""
     if file is None:
         table.need("space", dict, 'as in {"space": {"x": {"kind": "binary"}}}, or name a study file')
         return variables(table.table("space"), table.strings("constraints")).space, "minimize"

@@ -5,28 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from carbo.tune.evaluate import shown
+from carbo.integrations.optuna.evaluations import Evaluation
+from carbo.tune.evaluate import command_text
 from carbo.tune.formatting import clock, number, settings
-from carbo.tune.storage import masked
+from carbo.tune.storage import mask_url
 from carbo.tune.study_file import StudyFile
-from carbo.tune.trials import Record, best, count
+from carbo.tune.trials import best, count
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The end of a run."""
+    """The end of a run.
+
+    ended   why it ended
+    mine    number of evaluations of this run
+    """
 
     file: StudyFile
     ended: str
-    """Why."""
     interrupted: bool
-    rows: list[Record]
+    rows: list[Evaluation]
     mine: int
-    """Evaluations of this run."""
     seconds: float
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> Evaluation | None:
         return best(self.rows, self.file.direction)
 
     def as_json(self) -> dict[str, Any]:
@@ -34,13 +37,13 @@ class Summary:
         found = leader and {
             "value": leader.value,
             "trial": leader.number,
-            "params": dict(leader.params),
+            "params": leader.params,
             "command": self._command(leader),
         }
         return {
             "study": self.file.name,
             "direction": self.file.direction,
-            "storage": masked(self.file.storage),
+            "storage": mask_url(self.file.storage),
             "ended": self.ended,
             "interrupted": self.interrupted,
             "evaluations": count(self.rows),
@@ -65,5 +68,5 @@ class Summary:
             lines += ["  the same command goes on from here"]
         return "\n".join(lines)
 
-    def _command(self, leader: Record) -> str:
-        return shown(self.file.command, self.file.flags, leader.params, leader.number)
+    def _command(self, leader: Evaluation) -> str:
+        return command_text(self.file.command, self.file.flags, leader.params, leader.number)

@@ -1,4 +1,4 @@
-"""The workers: threads that take a trial, run its command and bring its value, until the study is over."""
+"""The workers: threads that take a trial, run its command and report its value, until the study is over."""
 
 from __future__ import annotations
 
@@ -8,32 +8,36 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.command import Runner
 from carbo.tune.dispatch import Assignment, Desk
 from carbo.tune.errors import EvaluationFailed, Interrupted, StudyError
-from carbo.tune.evaluate import Evaluator, shown
+from carbo.tune.evaluate import Evaluator, command_text
 from carbo.tune.formatting import plain
 from carbo.tune.retry import Patience
 from carbo.tune.session import Session
-from carbo.tune.storage import quiet
-from carbo.tune.trials import Record, best, count, records
+from carbo.tune.storage import silence_warnings
+from carbo.tune.trials import best, count
 
 POLL = 0.5
 """Seconds between looks at the storage when there is nothing to do but wait for others."""
 
 
 class Snapshot(NamedTuple):
-    """How the study stands."""
+    """How the study stands.
 
-    rows: list[Record]
-    mine: list[Record]
-    """Those finished by this tuner, in the order they ended."""
+    rows    all trials
+    mine    evaluations that this tuner finished, in the order they ended
+    before  number of evaluations that were finished when this tuner began
+    seconds     time since this tuner began
+    left    seconds to the deadline; None without one
+    """
+
+    rows: list[Evaluation]
+    mine: list[Evaluation]
     before: int
-    """Evaluations that were finished when this tuner began."""
     seconds: float
-    """Since then."""
     left: float | None
-    """Seconds to the deadline."""
 
 
 class Tuner:
@@ -47,7 +51,10 @@ class Tuner:
         self._patiently = Patience(session.file.storage, self._stopping, say)
         self._desk = Desk(session, self._patiently)
         self._changed = threading.Condition()
-        self._mine: list[Record] = []
+        self._mine: list[int] = []
+        """Numbers of the evaluations that ended here, in that order."""
+        self._succeeded = False
+        """Whether one of them gave a value."""
         self._before: int | None = None
         self._error: BaseException | None = None
         self._began = time.monotonic()
@@ -60,23 +67,25 @@ class Tuner:
         return None if deadline is None else self._began + deadline
 
     def snapshot(self) -> Snapshot:
-        rows = records(self._session.study.get_trials(deepcopy=False))
+        mine = list(self._mine)  # before the trials are read, so that these are all finished there
+        rows = evaluations(self._session.study.get_trials(deepcopy=False), tuned=True)
+        by_number = {row.number: row for row in rows}
         left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         if self._before is None:
             self._before = count(rows)
-        return Snapshot(rows, list(self._mine), self._before, time.monotonic() - self._began, left)
+        return Snapshot(rows, [by_number[n] for n in mine], self._before, time.monotonic() - self._began, left)
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> str:
-        """Work until the end, calling `watch` from this thread now and then. Returns why it ended.
+        """Work until the end, and call `watch` from this thread every so many seconds. Returns why the work ended.
 
-        StudyError when nothing has succeeded by then, or by the time that the study file sets for giving up.
+        StudyError if no evaluation has succeeded at the end, or when the study file says to give up.
 
-        An exception here, such as KeyboardInterrupt, ends all runs, hands their points back and goes on. A second one
-        meanwhile goes on at once: the threads are left behind, and end with the process as by kill -9.
+        An exception in this thread, such as KeyboardInterrupt, ends all runs, hands their points back, and is raised
+        again. A second exception in the meantime is raised at once: the threads end with the process, as by kill -9.
         """
         workers = [self._thread(self._work) for _ in range(self._workers())]
         heart = self._thread(self._beat)
-        with quiet():
+        with silence_warnings():
             for thread in (heart, *workers):
                 thread.start()
             try:
@@ -92,7 +101,7 @@ class Tuner:
                 self._stop()
                 for thread in (*workers, heart):
                     while thread.is_alive():
-                        thread.join(every)  # not for ever: Python may miss a signal just before it begins to wait
+                        thread.join(every)  # with a limit: Python may miss a signal just before it begins to wait
         if self._error is not None:
             raise self._explained(self._error)
         self._check_success()
@@ -102,7 +111,7 @@ class Tuner:
         return threading.Thread(target=self._guard, args=(work,), daemon=True)
 
     def _explained(self, error: BaseException) -> BaseException:
-        """The error itself, unless the study is gone: then what that means."""
+        """The error itself; if the study was deleted meanwhile, an error that says so."""
         name = self._session.file.name
         if isinstance(error, KeyError) and name not in {s.study_name for s in self._session.storage.get_all_studies()}:
             return StudyError(f"study {name!r}: expected it in its storage, got none; it was deleted meanwhile")
@@ -117,7 +126,7 @@ class Tuner:
         self._runner.stop()
 
     def _guard(self, work: Callable[[], None]) -> None:
-        """An error in one thread ends all, and is raised in the main thread."""
+        """Run one thread. An error in it ends all threads, and is raised in the main thread."""
         try:
             work()
         except BaseException as error:  # noqa: BLE001
@@ -132,7 +141,7 @@ class Tuner:
             self._changed.notify_all()
 
     def _beat(self) -> None:
-        """Signs of life; one that fails is made up for by the next."""
+        """Send signs of life. If one fails, the next one is enough."""
         import optuna
         import sqlalchemy
 
@@ -162,30 +171,28 @@ class Tuner:
             result = self._evaluate(todo.params, todo.number, todo.mark)
         except EvaluationFailed as failure:
             seconds = time.monotonic() - began
-            ours = self._desk.fail(todo, str(failure), seconds)
-            row = Record(todo.number, "failed", None, todo.params, seconds, str(failure), None)
+            ours, succeeded = self._desk.fail(todo, str(failure), seconds), False
         except BaseException as error:
             self._desk.hand_back(todo)
             if isinstance(error, Interrupted):
                 return
             raise
         else:
-            ours = self._desk.finish(todo, result)
-            row = Record(todo.number, "done", result.value, todo.params, result.seconds, None, None)
+            ours, succeeded = self._desk.finish(todo, result), True
         if ours:
-            self._mine.append(row)
+            self._succeeded = self._succeeded or succeeded
+            self._mine.append(todo.number)
         else:
             self._say(f"trial {todo.number} ended here after another tuner had taken it over; its value is left out")
         self._tell_main()
 
     def _check_hope(self) -> None:
-        """StudyError when the first evaluations all failed: then it is the command, not the settings."""
-        give_up, mine = self._session.file.plan.give_up, list(self._mine)
-        if len(mine) >= give_up and not any(row.standing == "done" for row in mine):
+        """StudyError if the first evaluations all failed: the fault is then the command's, not the settings'."""
+        if len(self._mine) >= self._session.file.plan.give_up and not self._succeeded:
             self._check_success()
 
     def _check_success(self) -> None:
-        """StudyError when evaluations have failed, none has succeeded, and the file does not say to go on."""
+        """StudyError if evaluations have failed and none has succeeded, unless the file says `give_up = 0`."""
         file, rows = self._session.file, self._patiently(self.snapshot).rows
         failed = [row for row in rows if row.standing == "failed"]
         if not file.plan.give_up or not failed or best(rows, file.direction) is not None:
@@ -194,5 +201,6 @@ class Tuner:
         raise StudyError(plain(
             f"study {file.name!r}: expected some evaluations to succeed, got none of {len(failed)}: "
             f"the last failed with: {last.reason}; try it by hand: "
-            f"{shown(file.command, file.flags, last.params, last.number)} (give_up = 0 in [study] goes on all the same)"
+            f"{command_text(file.command, file.flags, last.params, last.number)} "
+            "(give_up = 0 in [study] goes on all the same)"
         ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""The variables of a study file: their kinds, flags, graphs and constraints, as a space."""
+"""The variables of a study file, with their flags, graphs and constraints, as a space."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ KINDS = {
     "integer": ("low", "high", "step", "log"),
     "float": ("low", "high", "points", "log"),
 }
-"""Kinds of variables, and the keys that each may have beside its kind."""
+"""The kinds of variables, and the keys that each may have."""
 COMBINATIONS = 2_000
-"""Combinations of its own variables that a constraint is tried on when it is read."""
+"""How many combinations of its variables a constraint is tried on when it is read."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """All expressions have to be true. A function of params."""
+    """A function of params: whether all expressions are true."""
 
     expressions: tuple[Expression, ...]
 
@@ -42,7 +42,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Variables:
-    """The space, and how its binary variables are spelled in the command."""
+    """The space, and the texts of its binary variables in the command."""
 
     space: Space
     flags: Mapping[str, tuple[str, str]]
@@ -54,7 +54,7 @@ class Variables:
 
 
 def variables(table: Table, constraints: Sequence[str], where: str = "constraints") -> Variables:
-    """The table of variables, one table each. StudyError for whatever is wrong; `where` the constraints stand."""
+    """Read the table of variables. where: the path of the constraints. StudyError if anything is wrong."""
     if not table.values:
         table.source.refuse("variables", "at least one variable", "none", 'add [variables.x] with kind = "binary"')
     made: dict[str, Variable] = {}
@@ -78,7 +78,7 @@ def variables(table: Table, constraints: Sequence[str], where: str = "constraint
 
 
 def _at_fault(error: CarboError, where: str) -> str:
-    """The path of the variable, or of the constraints, that an error of the space is about."""
+    """The path of what an error of the space is about: a variable, or the constraints."""
     named = re.match(r"variable '([^']+)'", str(error))
     return f"variables.{named.group(1)}" if named else where
 
@@ -110,7 +110,7 @@ def _variable(own: Table, name: str) -> Variable:
 
 
 def _flags(own: Table) -> tuple[str, str] | None:
-    """(off, on) as spelled in the command."""
+    """The texts (off, on) of a binary variable; None if there are none."""
     flag, both = own.take("flag", str), own.strings("flags")
     if flag is not None and both:
         own.refuse("flags", "flag or flags", list(both), "remove one of the two")
@@ -122,7 +122,7 @@ def _flags(own: Table) -> tuple[str, str] | None:
 
 
 def _graph(own: Table, choices: list[Any]) -> Any:
-    """None, a name, a matrix, or the matrix of a list of edges [a, b] or [a, b, weight]."""
+    """None, a name, or a matrix; a list of edges [a, b] or [a, b, weight] is made a matrix."""
     given = own.raw("graph")
     if given is None or isinstance(given, str):
         return given
@@ -160,7 +160,7 @@ def _constraint(made: Mapping[str, Variable], texts: Sequence[str]) -> Constrain
 
 
 def _combinations(choices: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations of these choices; where there are too many, the same random ones every time."""
+    """All combinations of these choices. If there are too many, random ones, always the same."""
     if math.prod(map(len, choices.values())) <= COMBINATIONS:
         rows: Any = itertools.product(*choices.values())
     else:
@@ -170,7 +170,7 @@ def _combinations(choices: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _check_text(table: Table, space: Space) -> None:
-    """Choices have to fit into a command line and into the storage."""
+    """StudyError for choices that a command line or the storage cannot hold."""
     for name, variable in space.variables.items():
         for choice in variable.choices:
             if not isinstance(choice, bool | int | float | str):

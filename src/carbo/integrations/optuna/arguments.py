@@ -1,4 +1,4 @@
-"""What the arguments of the Optuna sampler may be."""
+"""Arguments of the Optuna sampler: read, checked, and refused with an error that says what is expected."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def refuse_many(study: Study) -> None:
                          "use a multi-objective sampler, or combine the objectives into one number")  # fmt: skip
 
 
-def checked_space(search_space: Any) -> Distributions | None:
-    """Optuna's distributions by name; None where no space was given."""
+def read_space(search_space: Any) -> Distributions | None:
+    """Optuna's distributions by name; None if no space was given."""
     if search_space is None:
         return None
     if isinstance(search_space, Space):
@@ -38,8 +38,8 @@ def checked_space(search_space: Any) -> Distributions | None:
     return dict(search_space)
 
 
-def checked_constraint(constraint: Any, space: Any) -> Constraint | None:
-    """The one constraint there is, the space's own or the one beside it."""
+def read_constraint(constraint: Any, space: Any) -> Constraint | None:
+    """The constraint: that of the space, or the argument. Both together are refused."""
     if constraint is not None and not callable(constraint):
         raise SpaceError(f"constraint: expected a function of params that returns True or False, got {constraint!r}")
     inside = space.constraint if isinstance(space, Space) else None
@@ -48,21 +48,21 @@ def checked_constraint(constraint: Any, space: Any) -> Constraint | None:
     return constraint if inside is None else inside
 
 
-def checked_function(function: Any) -> Any:
+def read_function(function: Any) -> Any:
     if function is not None and not callable(function):
         raise SettingsError(f"constraints_func: expected a function of a trial that returns numbers, got {function!r}")
     return function
 
 
-def checked_sampler(sampler: Any) -> BaseSampler | None:
+def read_sampler(sampler: Any) -> BaseSampler | None:
     if sampler is not None and not isinstance(sampler, BaseSampler):
         raise SettingsError(f"independent_sampler: expected an Optuna sampler, got {sampler!r}; "
                             "for example optuna.samplers.RandomSampler()")  # fmt: skip
     return sampler
 
 
-def checked_wishes(points: Any, ordinal: Any, graphs: Any, space: Any) -> Wishes:
-    """What is said about parameters by name; a carbo.Space says it all itself."""
+def read_wishes(points: Any, ordinal: Any, graphs: Any, space: Any) -> Wishes:
+    """What the user says about parameters by name. A carbo.Space says all of it itself."""
     wishes = Wishes(_points(points), _names(ordinal), _graphs(graphs))
     if not isinstance(space, Space):
         return wishes
@@ -92,7 +92,8 @@ def _graphs(graphs: Any) -> dict[str, Any]:
     return dict(graphs or {})
 
 
-def started(settings: Settings, n_startup_trials: Any) -> Settings:
+def with_startup(settings: Settings, n_startup_trials: Any) -> Settings:
+    """The settings with that many random points first; unchanged for None."""
     if n_startup_trials is None:
         return settings
     if isinstance(n_startup_trials, bool) or not isinstance(n_startup_trials, numbers.Integral) or n_startup_trials < 0:
@@ -101,7 +102,8 @@ def started(settings: Settings, n_startup_trials: Any) -> Settings:
 
 
 def constraint_values(values: Any) -> list[float]:
-    numbers_ = [float(v) for v in values]
-    if any(math.isnan(v) for v in numbers_):
-        raise ValueError(f"constraints_func: expected numbers, got {numbers_}; a violated constraint is above zero")
-    return numbers_
+    """What `constraints_func` returned, as floats. ValueError for NaN."""
+    found = [float(v) for v in values]
+    if any(math.isnan(v) for v in found):
+        raise ValueError(f"constraints_func: expected numbers, got {found}; a violated constraint is above zero")
+    return found

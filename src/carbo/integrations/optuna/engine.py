@@ -11,10 +11,12 @@ import numpy as np
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from carbo import engine
+from carbo.engine import Engine
 from carbo.errors import NothingPermitted, SpaceExhausted
-from carbo.integrations.optuna.space import Column
-from carbo.integrations.optuna.trials import Memory, claimed_row, claims_same, losses, settled
+from carbo.integrations.columns import Column
+from carbo.integrations.optuna.claims import claimed_row, claims_same
+from carbo.integrations.optuna.evaluations import fixed_params
+from carbo.integrations.optuna.memory import Memory, losses
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
@@ -24,63 +26,71 @@ from carbo.space.space import Params, Space
 from carbo.surrogate.surrogate import Belief, Observations
 
 
-class Engine:
+class StudyEngine:
     """Suggests rows of one space for one study.
 
-    exclusive   the space holds every parameter there is, so that no two trials need the same row. If not, parameters
-                outside it tell trials apart: rows may repeat, and a failure does not rule its row out.
-    Only the optimiser's chains outlive a suggestion; everything else is in the trials.
+    exclusive   the space holds all parameters, so that no two trials need the same row. If not, parameters outside the
+                space distinguish trials: rows may repeat, and a failure does not rule its row out.
+    Only the optimiser's Markov chains outlive a suggestion. All else is in the trials.
     """
 
     def __init__(self, columns: Mapping[str, Column], space: Space, settings: Settings, exclusive: bool) -> None:
         self.columns, self.space, self.exclusive = dict(columns), space, exclusive
         self.key = space.fingerprint()[:12]
-        self._engine = engine.Engine(space.rows, settings if exclusive else replace(settings, replicate=True))
+        self._engine = Engine(space.rows, settings if exclusive else replace(settings, replicate=True))
         self._belief, self._repeated = Belief(), False
         self._observations = Observations(np.empty((0, space.dim), dtype=np.intp), np.empty(0))
         self._pending = np.empty((0, space.dim), dtype=np.intp)
-        self._rows: dict[int, Ints | None] = {}  # of finished trials, by number
+        self._rows: dict[int, Ints | None] = {}
+        """Rows of finished trials by number; None for a trial outside the space."""
         self.numbers: list[int] = []
-        """Of the trials whose values are loaded, in that order."""
+        """Numbers of the trials whose values the engine was given last, in that order."""
 
     def load(self, memory: Memory, direction: StudyDirection) -> None:
         """Take the data from what has been read of the study."""
-        for number, verdict in memory.verdicts.items():
+        for number, each in memory.finished.items():
             if number not in self._rows:
-                self._rows[number] = self._row(verdict.trial.params, self._other_branch(verdict.trial))
-        used = [v for v in memory.finished() if self._rows[v.trial.number] is not None]
-        values, shape = losses(used, direction, self.exclusive), (-1, self.space.dim)
-        rows = np.array([self._rows[v.trial.number] for v in used], dtype=np.intp).reshape(shape)
+                self._rows[number] = self._row(each.trial.params, self._other_branch(each.trial))
+        inside = [each for each in memory.observations() if self._rows[each.number] is not None]
+        values, shape = losses(inside, direction, self.exclusive), (-1, self.space.dim)
+        rows = np.array([self._rows[each.number] for each in inside], dtype=np.intp).reshape(shape)
         self._observations = Observations(rows, np.array(values, dtype=np.float64))
-        awaited = {row_key(row): row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None}
-        self._pending = np.array(list(awaited.values()), dtype=np.intp).reshape(shape)
-        self.numbers = [v.trial.number for v, value in zip(used, values, strict=True) if not math.isnan(value)]
+        pending = {row_key(row): row for trial in memory.unfinished if (row := self.row_under_way(trial)) is not None}
+        self._pending = np.array(list(pending.values()), dtype=np.intp).reshape(shape)
+        self.numbers = [each.number for each, value in zip(inside, values, strict=True) if not math.isnan(value)]
 
-    def suggest_around(self, seed: Sequence[int], given: Mapping[str, Any]) -> tuple[Ints, bool]:
-        """The next row with the nearest levels of the given parameters, and True; False where it comes again.
+    def suggest_around(self, seed: Sequence[int], fixed: Mapping[str, Any]) -> tuple[Ints, bool]:
+        """The next row at the nearest levels of the fixed parameters, and True; False if it is no new row.
 
-        The constraint is kept where that can be.
+        The constraint is kept if any row with these levels keeps it.
         """
-        places = {i: each.position(given[name]) for i, (name, each) in enumerate(self.columns.items()) if name in given}
+        places = {i: each.position(fixed[name]) for i, (name, each) in enumerate(self.columns.items()) if name in fixed}
         pins = {i: position for i, position in places.items() if position is not None}
         try:
             return self._ask(seed, self._pending, self.space.rows.within(pins)), True
         except SpaceExhausted:
-            return self._again(np.random.default_rng(seed), pins), False
+            return self._old_row(np.random.default_rng(seed), pins), False
         except NothingPermitted:
-            return self.overridden(self.suggest(seed), given), False
+            return self._override(self.suggest(seed), pins), False
 
-    def _again(self, rng: np.random.Generator, pins: Mapping[int, int]) -> Ints:
-        """A permitted row with these positions, evaluated or under way: the best evaluated one, or any."""
+    def _old_row(self, rng: np.random.Generator, pins: Mapping[int, int]) -> Ints:
+        """A permitted row at these positions, evaluated or under way: the best evaluated one, or a random one."""
         rows, values = self._observations
-        there = np.all(rows[:, list(pins)] == list(pins.values()), axis=1) & np.isfinite(values)
-        there[there] = self.space.feasible(rows[there])
-        if there.any():
-            return np.asarray(rows[there][int(np.argmin(values[there]))])
+        usable = np.all(rows[:, list(pins)] == list(pins.values()), axis=1) & np.isfinite(values)
+        usable[usable] = self.space.feasible(rows[usable])
+        if usable.any():
+            return np.asarray(rows[usable][int(np.argmin(values[usable]))])
         return np.asarray(self.space.rows.within(pins).random_rows(rng, 1)[0])
 
+    @staticmethod
+    def _override(row: Ints, pins: Mapping[int, int]) -> Ints:
+        """The row with these positions in place of its own."""
+        out = row.copy()
+        out[list(pins)] = list(pins.values())
+        return out
+
     def suggest(self, seed: Sequence[int]) -> Ints:
-        """The next row. Raises SpaceExhausted when the space is exclusive and nothing new is left of it."""
+        """The next row. SpaceExhausted if rows must not repeat and none is left."""
         try:
             return self._ask(seed, self._pending)
         except SpaceExhausted:
@@ -97,7 +107,7 @@ class Engine:
         return answer.rows[0]
 
     def repeat(self, seed: Sequence[int]) -> tuple[Ints, bool]:
-        """A row to give again, the best evaluated one that is not under way, and True; or any one, and False."""
+        """An old row: the best evaluated one that is not under way, and True; if there is none, any row, and False."""
         rows, values = self._observations
         pending = set(map(row_key, self._pending))
         for i in np.argsort(values, kind="stable")[: int(np.isfinite(values).sum())]:
@@ -106,7 +116,7 @@ class Engine:
         return np.asarray(self.space.random_rows(np.random.default_rng(seed), 1)[0]), False
 
     def optimizer(self) -> Optimizer:
-        """An optimiser with the data loaded last; what is done with it does not touch the engine that suggests."""
+        """An optimiser with the data loaded last. What is done to it does not change later suggestions."""
         optimizer = Optimizer(self.space, seed=0, settings=self._engine.settings)
         optimizer.replace_data(*self._observations, self._pending, self._belief)
         return optimizer
@@ -117,35 +127,27 @@ class Engine:
         """The native Python values of a row, all of them inside their distributions."""
         return {name: column.values[i] for (name, column), i in zip(self.columns.items(), row.tolist(), strict=True)}
 
-    def overridden(self, row: Ints, given: Mapping[str, Any]) -> Ints:
-        """The row with the given parameters' nearest levels in the place of its own."""
-        out = row.copy()
-        for i, (name, column) in enumerate(self.columns.items()):
-            position = column.position(given[name]) if name in given else None
-            out[i] = row[i] if position is None else position
-        return out
-
     def row_under_way(self, trial: FrozenTrial) -> Ints | None:
-        """Where an unfinished trial stands or will stand, as far as its parameters and its claim tell."""
-        return self._row(settled(trial), claimed_row(trial, self.key))
+        """The row that an unfinished trial has or will have, as far as its parameters and its claim tell."""
+        return self._row(fixed_params(trial), claimed_row(trial, self.key))
 
-    def settled(self, trial: FrozenTrial) -> bool:
-        """Whether all of the parameters are what they are, so that the trial will not give its row up."""
-        return self.columns.keys() <= settled(trial).keys()
+    def is_fixed(self, trial: FrozenTrial) -> bool:
+        """Whether all parameters of a trial are fixed, so that it will not give its row up."""
+        return self.columns.keys() <= fixed_params(trial).keys()
 
     def rivals(self, trials: Iterable[FrozenTrial], row: Ints) -> list[FrozenTrial]:
-        """Those of the trials that hold this row, or claim it, and were not yet known to when data were loaded."""
-        return [t for t in trials if t.number not in self._rows and self._holds(t, row)]
+        """Those of the trials that have this row or claim it, and had not finished when data were loaded."""
+        return [t for t in trials if t.number not in self._rows and self._has(t, row)]
 
-    def _holds(self, trial: FrozenTrial, row: Ints) -> bool:
-        held = self._row(trial.params) if trial.state.is_finished() else self.row_under_way(trial)
-        return claims_same(trial, self.key, row) if held is None else bool(np.array_equal(held, row))
+    def _has(self, trial: FrozenTrial, row: Ints) -> bool:
+        own = self._row(trial.params) if trial.state.is_finished() else self.row_under_way(trial)
+        return claims_same(trial, self.key, row) if own is None else bool(np.array_equal(own, row))
 
     def _other_branch(self, trial: FrozenTrial) -> Sequence[int] | None:
-        """Positions, drawn at random, for what a failed trial on another branch of the objective did not ask for.
+        """Random positions for the parameters that a failed trial on another branch of the objective did not ask for.
 
-        That branch may never have succeeded: without its failures the model would go on trying it. They hold whatever
-        the parameters that the trial did without. None for other trials, which may just have ended early.
+        Without its failures the model would go on trying a branch that never succeeds. The failure holds for any value
+        of the missing parameters, so random ones do. None for other trials, which may just have ended early.
         """
         asked = trial.params.keys()
         if trial.state != TrialState.FAIL or asked <= self.columns.keys() or asked.isdisjoint(self.columns):
@@ -154,7 +156,7 @@ class Engine:
         return drawn
 
     def _row(self, params: Mapping[str, Any], filling: Sequence[int] | None = None) -> Ints | None:
-        """The row of the params, gaps filled from another row; None when a gap or a foreign value remains."""
+        """The row of the params, gaps filled from another row. None if a gap is left, or a value outside the space."""
         out = []
         for i, (name, column) in enumerate(self.columns.items()):
             if name in params:

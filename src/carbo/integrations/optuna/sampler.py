@@ -1,11 +1,11 @@
 """carbo as an Optuna sampler, for Optuna 4.8 and later.
 
-Everything a suggestion depends on is in the study's trials, so that any number of processes may share a storage; a
-sampler only remembers what it has read, and where its Markov chains stood.
+All that a suggestion depends on is in the study's trials, so any number of processes may share a storage. A sampler
+remembers only what it has read, and the state of its Markov chains.
 
-How two workers never get the same point: a worker writes its point into its trial (a *claim*), then reads all trials
-again, and keeps the point only if no other trial holds or claims it. Of two that write the same point, the one that
-reads last sees the other, whatever the order; so at most one keeps it. The other withdraws and asks again.
+Two workers never get the same point. A worker writes its point into its trial (a *claim*), then reads all trials again,
+and keeps the point only if no other trial has it or claims it. If two workers write the same point, the one that reads
+last sees the other, whatever the order, so at most one of them keeps the point. The other withdraws and asks again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,23 @@ from optuna.trial import FrozenTrial, TrialState
 
 from carbo.checks import generator, resolve
 from carbo.errors import DataError, SpaceError, SpaceExhausted
+from carbo.integrations.columns import Column, Points
 from carbo.integrations.optuna.arguments import (
-    checked_constraint,
-    checked_function,
-    checked_sampler,
-    checked_space,
-    checked_wishes,
     constraint_values,
+    read_constraint,
+    read_function,
+    read_sampler,
+    read_space,
+    read_wishes,
     refuse_many,
-    started,
+    with_startup,
 )
-from carbo.integrations.optuna.engine import Engine
-from carbo.integrations.optuna.space import Column, Distributions, build, column, permitted, provisional
-from carbo.integrations.optuna.trials import CONSTRAINTS, REPEAT, Memory, claim_text, settled, withdraw, write_claim
+from carbo.integrations.optuna.claims import REPEAT, claim_text, withdraw, write_claim
+from carbo.integrations.optuna.engine import StudyEngine
+from carbo.integrations.optuna.evaluations import CONSTRAINTS, fixed_params
+from carbo.integrations.optuna.memory import Memory
+from carbo.integrations.optuna.private import read_trials, write_attribute
+from carbo.integrations.optuna.space import Distributions, build, column, permitted, provisional
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
@@ -49,39 +53,40 @@ from carbo.space.space import Constraint, Params, Space
 from carbo.space.variables import DEFAULT_POINTS
 
 PAUSES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
-"""Seconds that the trial with the lower number waits for another to withdraw, before it does so itself."""
+"""Seconds that the trial with the lower number waits for the other trial to withdraw, before it withdraws itself."""
 
-_logger = logging.getLogger("optuna.carbo")  # below Optuna's own, whose verbosity and format the user has set
+_logger = logging.getLogger("optuna.carbo")  # a child of Optuna's logger, whose verbosity and format the user sets
 
 
-class Told(NamedTuple):
-    """The engine, told of a study."""
+class StudyModel(NamedTuple):
+    """The engine with the data of a study."""
 
     optimizer: Optimizer
     numbers: list[int]
-    """Of the trials that it knows a value of, in the order told."""
+    """Numbers of the trials whose values the engine has, in the order of its history."""
 
 
 class CarboSampler(BaseSampler):
     """Bayesian optimisation of discrete parameters for one objective; numeric parameters are searched on a grid.
 
-    search_space        the parameters, if known beforehand: a `carbo.Space`, or Optuna distributions by name. Then
-                        even the first trials keep the constraint and never coincide. Otherwise the parameters are
-                        those that all trials so far asked for; others are sampled independently
-    constraint          params -> bool: what it refuses is never suggested
+    search_space        the parameters: a `carbo.Space`, or Optuna distributions by name. With it, even the first
+                        trials keep the constraint and have different points. Without it, the parameters are those
+                        that all trials so far asked for, and others are sampled independently
+    constraint          params -> bool; params for which it is False are never suggested
     ordinal             names of categorical parameters whose choices are in order
-    graphs              by name, which choices are alike: a weight matrix, "path", "cycle" or a networkx graph
-    points              levels of a float without step or of a logarithmic integer; by name, of any numeric one
-    preset, settings, replicate     as for `carbo.Optimizer`; replicate=True may suggest an evaluated point again
-    n_startup_trials    random points before the model is asked; by default the setting `initial`
-    seed                same seed, same trials, same suggestions; each trial has its own random numbers
+    graphs              which choices are alike, by name: a weight matrix, "path", "cycle" or a networkx graph
+    points              number of levels of floats without a step and of logarithmic integers; a mapping gives the
+                        number by name, for any numeric parameter
+    preset, settings, replicate     as for `carbo.Optimizer`; with replicate=True points may be evaluated again
+    n_startup_trials    number of random points before the model is asked; by default the setting `initial`
+    seed                same seed and same trials give the same suggestions; each trial has its own random numbers
     independent_sampler     for parameters outside the common space; by default uniform on the grid
-    warn_independent_sampling   log it, once a parameter
-    constraints_func    Optuna 4's spelling of constraints known after the evaluation: trial -> numbers, feasible if
-                        none is above zero. `trial.set_constraint` of Optuna 5 needs no argument here
+    warn_independent_sampling   whether to log that, once for each parameter
+    constraints_func    trial -> numbers, for constraints that are known after the evaluation, as in Optuna 4; the
+                        trial is feasible if none is above zero. `trial.set_constraint` of Optuna 5 needs no argument
 
-    When every permitted point has been evaluated or is under way, the study is stopped and the trial at hand gets a
-    known point again; with replicate=True the study goes on.
+    When all permitted points have been evaluated or are under way, the study stops, and the current trial gets an old
+    point again. With replicate=True the study goes on.
     """
 
     def __init__(  # noqa: PLR0913
@@ -91,7 +96,7 @@ class CarboSampler(BaseSampler):
         constraint: Constraint | None = None,
         ordinal: Iterable[str] = (),
         graphs: Mapping[str, Any] | None = None,
-        points: int | Mapping[str, int] = DEFAULT_POINTS,
+        points: Points = DEFAULT_POINTS,
         preset: str = "default",
         settings: Settings | Mapping[str, Any] | None = None,
         replicate: bool | None = None,
@@ -101,21 +106,21 @@ class CarboSampler(BaseSampler):
         warn_independent_sampling: bool = True,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
-        self._wishes = checked_wishes(points, ordinal, graphs, search_space)
-        self._given = checked_space(search_space)
-        self._constraint = checked_constraint(constraint, search_space)
-        self._settings = started(resolve(preset, settings, replicate), n_startup_trials)
+        self._wishes = read_wishes(points, ordinal, graphs, search_space)
+        self._given = read_space(search_space)
+        self._constraint = read_constraint(constraint, search_space)
+        self._settings = with_startup(resolve(preset, settings, replicate), n_startup_trials)
         generator(seed)  # checks it
         self._entropy = secrets.randbits(128) if seed is None else int(seed)
-        self._independent = checked_sampler(independent_sampler)
+        self._independent = read_sampler(independent_sampler)
         self._warn_independent = warn_independent_sampling
-        self._constraints_func = checked_function(constraints_func)
+        self._constraints_func = read_function(constraints_func)
         self._warned: set[str] = set()
         self._exhausted = False
         self._memory = Memory()
         self._read_for: int | None = None
-        """The trial whose search space was just inferred: its suggestion need not read the storage again."""
-        self._engine: tuple[tuple[Distributions, bool], Engine] | None = None
+        """The trial whose search space was inferred last. Its suggestion does not read the storage again."""
+        self._engine: tuple[tuple[Distributions, bool], StudyEngine] | None = None
         self._lock = threading.RLock()
         if self._given is not None:
             self._check(self._given)
@@ -127,11 +132,11 @@ class CarboSampler(BaseSampler):
         vars(self).update(state)
         self._lock = threading.RLock()
 
-    # ---- what the user may ask
+    # ---- for users
 
     @property
     def distributions(self) -> Distributions | None:
-        """The search space given, as `study.ask` takes it; None where none was."""
+        """The search space that was passed, as `study.ask` takes it; None if there was none."""
         return None if self._given is None else dict(self._given)
 
     @property
@@ -140,26 +145,26 @@ class CarboSampler(BaseSampler):
         return self._exhausted
 
     def optimizer(self, study: Study) -> Optimizer:
-        """The engine with all of the study's trials told, to `predict` or for its `relevance`.
+        """The engine with the data of all trials, for example for its `predict` or `relevance`.
 
-        It minimises: where the study maximises, values have the other sign.
-        DataError while no trial has a result and no search space was given.
+        It minimises. If the study maximises, values have the opposite sign.
+        DataError if no trial has a result and no search space was passed.
         """
         return self.told(study).optimizer
 
-    def told(self, study: Study) -> Told:
-        """The same, and which trials its values are of."""
+    def told(self, study: Study) -> StudyModel:
+        """The engine as `optimizer` returns it, and the numbers of the trials in it."""
         refuse_many(study)
         with self._lock:
             self._read(study)
             space = self._given if self._given is not None else self._memory.common.distributions()
             if not space:
-                raise DataError("study: expected a finished trial, got none; the parameters are not known before")
+                raise DataError("study: expected a finished trial, got none; the parameters are not known without one")
             engine = self._engine_for(space)
             engine.load(self._memory, study.direction)
-            return Told(engine.optimizer(), engine.numbers)
+            return StudyModel(engine.optimizer(), engine.numbers)
 
-    # ---- Optuna's side
+    # ---- for Optuna
 
     def reseed_rng(self) -> None:
         self._entropy = secrets.randbits(128)
@@ -181,8 +186,8 @@ class CarboSampler(BaseSampler):
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Distributions) -> Params:
         refuse_many(study)
-        fixed = settled(trial)
-        if search_space.keys() <= fixed.keys():  # also where the space is empty
+        fixed = fixed_params(trial)
+        if search_space.keys() <= fixed.keys():  # also if the space is empty
             return {}
         with self._lock:
             began, self._exhausted = time.perf_counter(), False
@@ -192,7 +197,6 @@ class CarboSampler(BaseSampler):
                 self._read_for = None
                 engine = self._engine_for(search_space)
                 engine.load(self._memory, study.direction)
-                # where rows need not differ, or cannot, whatever is claimed is kept
                 seed = [self._entropy, trial.number, attempt]
                 try:
                     row, free = engine.suggest_around(seed, fixed) if fixed else (engine.suggest(seed), True)
@@ -202,6 +206,7 @@ class CarboSampler(BaseSampler):
                     self._stop(study, trial, engine)
                     row, free = engine.repeat(seed)
                 write_claim(study, trial, claim_text(engine.key, row), time.perf_counter() - began)
+                # a row that need not be new, or cannot be, is kept in any case
                 if not (engine.exclusive and free) or self._keeps(study, trial, engine, row):
                     return engine.params(row)
         raise AssertionError("unreachable")
@@ -210,11 +215,11 @@ class CarboSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         refuse_many(study)
-        if self._warn_independent and self._memory.verdicts:
+        if self._warn_independent and self._memory.finished:
             self._warn_once(f"independent {param_name}", (
                 f"The parameter {param_name!r} of trial {trial.number} is sampled independently, without the model: "
-                "not every trial so far asked for it, or its range keeps changing. Pass search_space= if it is always "
-                "there, or warn_independent_sampling=False if this is meant."
+                "not every trial so far asked for it, or its range keeps changing. Pass search_space= if every trial "
+                "asks for it, or warn_independent_sampling=False if this is intended."
             ))  # fmt: skip
         if self._independent is not None:
             return self._independent.sample_independent(study, trial, param_name, param_distribution)
@@ -225,17 +230,17 @@ class CarboSampler(BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
-            verdict = None
+            violations = None
             try:
-                verdict = constraint_values(self._constraints_func(trial))
+                violations = constraint_values(self._constraints_func(trial))
             finally:
-                study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, verdict)
+                write_attribute(study, trial, CONSTRAINTS, violations)
         if "fixed_params" not in trial.system_attrs and not self._permits(trial.params):
             self._warn_once("constraint", (
                 f"Trial {trial.number} breaks the constraint, because some of its parameters were sampled "
-                + ("by another sampler. Enqueue what is to be fixed instead: the rest is suggested around it."
+                + ("by another sampler. Enqueue the fixed parameters instead: the others are suggested to go with them."
                    if self._given is not None else
-                   "independently. Pass search_space= so that all are known from the first trial on.")
+                   "independently. Pass search_space= so that all parameters are known from the first trial on.")
             ))  # fmt: skip
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
@@ -243,16 +248,16 @@ class CarboSampler(BaseSampler):
     # ---- one suggestion
 
     def _read(self, study: Study, trial: FrozenTrial | None = None) -> list[FrozenTrial]:
-        """All trials but the one being sampled, and take them in."""
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
-        if not self._memory.knows(trials):
+        """Read all trials, except the one that is being sampled."""
+        trials = read_trials(study)
+        if not self._memory.is_memory_of(trials):
             self._memory, self._engine = Memory(), None
         others = [t for t in trials if trial is None or t.number != trial.number]
         self._memory.read(others)
         return others
 
-    def _engine_for(self, search_space: Mapping[str, BaseDistribution]) -> Engine:
-        """The engine of this space; a new one where the space, or whether it is everything, has changed."""
+    def _engine_for(self, search_space: Mapping[str, BaseDistribution]) -> StudyEngine:
+        """The engine of this space. A new one if the space has changed, or whether it holds all parameters."""
         asked = self._memory.common.asked
         names = self._given.keys() if self._given is not None else asked | search_space.keys()
         key = dict(search_space), names == search_space.keys()
@@ -262,32 +267,32 @@ class CarboSampler(BaseSampler):
                     self._warn_once(message, message)
             columns = self._columns(search_space)
             space = build(columns, self._constraint, None if self._given == key[0] else self._missing)
-            self._engine = key, Engine(columns, space, self._settings, exclusive=key[1])
+            self._engine = key, StudyEngine(columns, space, self._settings, exclusive=key[1])
         return self._engine[1]
 
     def _columns(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, Column]:
         return {name: column(name, each, self._wishes) for name, each in search_space.items()}
 
-    def _keeps(self, study: Study, trial: FrozenTrial, engine: Engine, row: Ints) -> bool:
-        """Whether a trial may keep the row that it has claimed; if not, it withdraws. See the head of this file."""
+    def _keeps(self, study: Study, trial: FrozenTrial, engine: StudyEngine, row: Ints) -> bool:
+        """Whether a trial may keep the row that it claims; if not, it withdraws. See the head of this file."""
         for pause in PAUSES:
             time.sleep(pause)
             rivals = engine.rivals(self._read(study, trial), row)
             if not rivals:
                 return True
-            if any(r.number < trial.number or r.state != TrialState.RUNNING or engine.settled(r) for r in rivals):
+            if any(r.number < trial.number or r.state != TrialState.RUNNING or engine.is_fixed(r) for r in rivals):
                 break  # these will not withdraw
         withdraw(study, trial)
         return False
 
     def _everything_known(self) -> bool:
-        """Whether the space is known from more than trials that may have asked for a part of it only."""
+        """Whether the space is known for certain. Trials without a result may have asked for a part of it only."""
         return self._given is not None or self._memory.common.distributions() is not None
 
-    def _stop(self, study: Study, trial: FrozenTrial, engine: Engine) -> None:
-        """Nothing new is left: mark the trial as a repeat, and end the study unless repeats are wanted."""
+    def _stop(self, study: Study, trial: FrozenTrial, engine: StudyEngine) -> None:
+        """No new point is left: mark the trial as a repeat, and stop the study unless repeats are wanted."""
         self._exhausted = True
-        study._storage.set_trial_system_attr(trial._trial_id, REPEAT, True)
+        write_attribute(study, trial, REPEAT, True)
         if self._settings.replicate:
             return
         self._warn_once("exhausted", (
@@ -300,7 +305,7 @@ class CarboSampler(BaseSampler):
     # ---- the constraint and warnings
 
     def _permits(self, params: Params) -> bool:
-        """The constraint's verdict on params that need not be all there are; True where it cannot say."""
+        """The constraint's verdict on params, of which some may be missing; True if it cannot say."""
         if self._constraint is None:
             return True
         try:
@@ -311,17 +316,17 @@ class CarboSampler(BaseSampler):
     def _missing(self, name: str) -> None:
         self._warn_once(f"missing {name}", (
             f"The constraint asks for the parameter {name!r}, which is not in the common search space: it cannot be "
-            "kept in all trials. Pass search_space= if that parameter is always there."
+            "kept in all trials. Pass search_space= if every trial has that parameter."
         ))  # fmt: skip
 
     def _check(self, space: Distributions) -> None:
-        """SpaceError for a space, a constraint or a wish that cannot be, before any trial has run."""
+        """SpaceError for a wrong space, constraint or wish, before any trial has run."""
         for message in self._unknown_names(space.keys()):
             raise SpaceError(message)
         build(self._columns(space), self._constraint, None)
 
     def _unknown_names(self, names: Set[str]) -> list[str]:
-        """What is said about parameters that are not among these."""
+        """Messages about wishes for parameters that are not among these names."""
         points = self._wishes.points if isinstance(self._wishes.points, Mapping) else {}
         wishes = {"ordinal": self._wishes.ordinal, "graphs": self._wishes.graphs, "points": points}
         return [

@@ -13,7 +13,8 @@ from typing import Any
 
 from carbo.checks import as_value, generator, resolve
 from carbo.errors import DataError, SettingsError, SpaceError, SpaceExhausted, StateError
-from carbo.integrations.ray.space import Config, Domain, Points, of_config, of_space, ray_tune
+from carbo.integrations.columns import Points
+from carbo.integrations.ray.space import Config, RaySpace, of_config, of_space, ray_tune
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
 from carbo.space.space import Params, Space
@@ -27,22 +28,23 @@ STATE_VERSION = 1
 _logger = logging.getLogger(__name__)
 
 
-class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are checked without Ray too
+class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types can be checked without Ray
     """Bayesian optimisation of discrete parameters for one metric; numeric parameters are searched on a grid.
 
-    space       a `carbo.Space`, which may hold a constraint and graphs, or a Ray Tune search space: a dict, nested or
-                not, of tune.choice, randint, uniform, loguniform and their relatives. Without it, the `param_space`
-                of the Tuner is taken. A name like "model/depth" is the config's ["model"]["depth"]
-    metric, mode    what to optimise, "min" or "max"; those of the TuneConfig where there is a `param_space`
-    points      levels of a float without steps; by name, of any numeric parameter of a Ray Tune search space
-    preset, settings, replicate     as for `carbo.Optimizer`; replicate=True may suggest an evaluated point again
-    seed        same seed, same results in the same order, same suggestions
+    space       a `carbo.Space`, which may have a constraint and graphs; or a Ray Tune search space: a dict, possibly
+                nested, of tune.choice, randint, uniform, loguniform and their relatives. By default the `param_space`
+                of the Tuner. A name like "model/depth" is the config's ["model"]["depth"]
+    metric, mode    what to optimise, and "min" or "max"; with a `param_space`, by default those of the TuneConfig
+    points      number of levels of floats without steps; a mapping gives the number by name, for any numeric
+                parameter of a Ray Tune search space
+    preset, settings, replicate     as for `carbo.Optimizer`; with replicate=True configs may be suggested again
+    seed        same seed and same results in the same order give the same suggestions
     points_to_evaluate  configs to try first
-    max_concurrent      trials under way beyond which `suggest` waits; a ConcurrencyLimiter's number replaces it
+    max_concurrent      most trials under way; `suggest` waits beyond that. A ConcurrencyLimiter's number replaces it
 
-    No config is suggested twice; when every permitted one has been, the search is finished. A trial that ends in an
-    error, or without a finite metric, is a failure: the model learns to stay away. One that is stopped before it ran
-    is forgotten. States are saved as JSON.
+    No config is suggested twice. When all permitted configs have been suggested, the search is finished. A trial that
+    ends in an error, or without a finite metric, is a failure, and the model learns to avoid such configs. A trial
+    that is stopped before it ran is forgotten. States are saved as JSON.
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"
@@ -63,8 +65,8 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         points_to_evaluate: Iterable[Mapping[str, Any]] = (),
         max_concurrent: int | None = None,
     ) -> None:
-        super().__init__(metric=_checked_metric(metric), mode=_checked_mode(mode))
-        self._points = _checked_points(points)
+        super().__init__(metric=_read_metric(metric), mode=_read_mode(mode))
+        self._points = _read_points(points)
         self._settings = resolve(preset, settings, replicate)
         generator(seed)  # checks it
         self._seed = seed
@@ -72,16 +74,16 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         self._max_concurrent = max_concurrent if max_concurrent is None else _whole("max_concurrent", max_concurrent)
         self._running: dict[str, Params] = {}
         self._finished: dict[str, int] = {}
-        """Where in the optimiser's history each trial's evaluation stands."""
+        """The position of each trial's evaluation in the optimiser's history."""
         self._exhausted = False
         self._saved: Mapping[str, Any] | None = None
-        """A state to go on from, restored before the space was known."""
-        self._domain: Domain | None = None
+        """A restored state that waits until the space is known."""
+        self._domain: RaySpace | None = None
         self._optimizer: Optimizer | None = None
         if space is not None:
             self._begin(_domain(space, self._points))
 
-    def _begin(self, domain: Domain) -> None:
+    def _begin(self, domain: RaySpace) -> None:
         first = [domain.params(config) for config in self._first]
         self._optimizer = Optimizer(domain.space, seed=self._seed, settings=self._settings, initial=first)
         self._domain = domain
@@ -91,26 +93,26 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
 
     @property
     def optimizer(self) -> Optimizer:
-        """The engine, to `predict` or for its `relevance`. It minimises: with mode "max" values have the other sign."""
+        """The engine, for its `predict` or `relevance`. It minimises: with mode "max", values have the other sign."""
         return self._ready()[1]
 
-    # ---- Ray's side
+    # ---- for Ray
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: Config, **_: Any) -> bool:
-        self._metric = _agreed("metric", self._metric, _checked_metric(metric))
-        self._mode = _agreed("mode", self._mode, _checked_mode(mode))
+        self._metric = _agree_on("metric", self._metric, _read_metric(metric))
+        self._mode = _agree_on("mode", self._mode, _read_mode(mode))
         found = of_config(config, self._points)
         if self._domain is None and found is not None:
             self._begin(found)
         return self._domain is not None and (found is None or found.space == self._domain.space)
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:  # noqa: ARG002
-        """Called by a ConcurrencyLimiter: it limits in place of ours, and in batches if asked to."""
+        """Called by a ConcurrencyLimiter, whose limit replaces ours."""
         self._max_concurrent = None
         return False
 
     def suggest(self, trial_id: str) -> Any:
-        """A config; None to be asked again later; FINISHED when no permitted config is left."""
+        """A config; None if Ray has to ask again later; FINISHED if no permitted config is left."""
         domain, optimizer = self._ready()
         if trial_id in self._running:
             return domain.config(self._running[trial_id])
@@ -121,12 +123,12 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
                 self._running[trial_id] = optimizer.ask()
                 return domain.config(self._running[trial_id])
             except SpaceExhausted:
-                self._exhausted = True  # so that however often Ray asks, random numbers are drawn once
-        later = optimizer.settings.replicate and self._running  # then what is under way may be suggested again
+                self._exhausted = True  # Ray may ask again; random numbers are drawn once
+        later = optimizer.settings.replicate and self._running  # then configs under way may be suggested again
         return None if later else Searcher.FINISHED
 
     def on_trial_result(self, trial_id: str, result: Config) -> None:
-        """Results on the way are not learned from: only where a trial ends."""
+        """Does nothing: only the last result of a trial counts."""
 
     def on_trial_complete(self, trial_id: str, result: Config | None = None, error: bool = False) -> None:
         _, optimizer = self._ready()
@@ -144,15 +146,15 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         self._exhausted = self._exhausted and not optimizer.settings.replicate
 
     def _rerun(self, trial_id: str, result: Config) -> None:
-        """The value of a trial that had failed and was run again after a restore, under its own name or a new one.
+        """Take the value of a trial that had failed and was run again after a restore, maybe under a new name.
 
-        It takes the place of the failure. What else was not suggested here is ignored.
+        The value replaces the failure. Other trials that were not suggested here are ignored.
         """
         optimizer = self.optimizer
         points, values = optimizer.history()
         at = self._finished.get(trial_id)
         if at is None:
-            params = self._reported(result)
+            params = self._reported_params(result)
             failed = (i for i, point in enumerate(points) if point == params and math.isnan(values[i]))
             at = next(failed, None)
         if at is None:
@@ -163,8 +165,8 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         encode = optimizer.space.encode_many
         optimizer.replace_data(encode(points), values.tolist(), encode(optimizer.pending))
 
-    def _reported(self, result: Config) -> Params | None:
-        """The params that a flat result says it belongs to; None where it does not say."""
+    def _reported_params(self, result: Config) -> Params | None:
+        """The params that a flat result names; None if it names none, or others than the space has."""
         config = {key.removeprefix("config/"): value for key, value in result.items() if key.startswith("config/")}
         try:
             return self._ready()[0].params(config)
@@ -172,9 +174,9 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
             return None
 
     def _value(self, result: Config | None, error: bool) -> Any:
-        """What the engine is told: a number to minimise, or None for a failure."""
-        given = None if error or result is None else result.get(self._metric or DEFAULT_METRIC)
-        return None if given is None else self._sign() * as_value(given)
+        """The value for the engine: a number to minimise, or None for a failure."""
+        metric = None if error or result is None else result.get(self._metric or DEFAULT_METRIC)
+        return None if metric is None else self._sign() * as_value(metric)
 
     def _sign(self) -> int:
         return -1 if self._mode == "max" else 1
@@ -189,16 +191,16 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         pruned: bool = False,  # noqa: ARG002
         intermediate_values: list[float] | None = None,  # noqa: ARG002
     ) -> None:
-        """Learn from a config evaluated elsewhere; a pruned one counts with the value it had.
+        """Learn from a config that was evaluated elsewhere. A pruned trial counts with its value.
 
-        Numbers between two levels count as the nearer one. SpaceError for a config outside the space.
+        A number between two levels counts as the nearer one. SpaceError for a config outside the space.
         """
         domain, optimizer = self._ready()
         number = as_value(None if error else value)
         optimizer.tell(domain.params(parameters), self._sign() * number)
 
     def add_evaluated_trials(self, trials_or_analysis: Any, metric: str) -> None:
-        """Learn from trials of another run, errors included: a ResultGrid, an ExperimentAnalysis or Trials."""
+        """Learn from the trials of another run, failures included: a ResultGrid, an ExperimentAnalysis or Trials."""
         if isinstance(trials_or_analysis, ResultGrid):
             for each in trials_or_analysis:
                 self._add(each.config, each.metrics, metric, each.error is not None)
@@ -216,16 +218,16 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
     # ---- saving
 
     def save(self, checkpoint_path: str) -> None:
-        """Write everything but the space and functions to a JSON file, in one step."""
+        """Write the state, without the space and without functions, to a JSON file, in one step."""
         path = Path(checkpoint_path)
         draft = path.with_name(f"{path.name}.part")
         draft.write_text(json.dumps(self._state()), encoding="utf-8")
         os.replace(draft, path)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on from a saved file, over the same space: the next suggestions are those that it would have given.
+        """Continue from a saved file, over the same space. The next suggestions are the same as without the stop.
 
-        Where the space comes with the Tuner's `param_space`, it is taken up then. StateError for another's file.
+        If the space comes with the Tuner's `param_space`, the state waits for it. StateError for any other file.
         """
         try:
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
@@ -237,8 +239,8 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
             raise StateError(
                 f"{checkpoint_path}: expected a file that this version of CarboSearcher wrote, got another's"
             )
-        self._metric = _agreed("metric", self._metric, state.get("metric"))
-        self._mode = _agreed("mode", self._mode, state.get("mode"))
+        self._metric = _agree_on("metric", self._metric, state.get("metric"))
+        self._mode = _agree_on("mode", self._mode, state.get("mode"))
         if self._optimizer is None:
             self._saved = state
         else:
@@ -275,10 +277,10 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         self._optimizer, self._running, self._finished, self._exhausted = optimizer, running, finished, exhausted
 
     def _function_settings(self) -> Settings | None:
-        """Our settings, where they hold a function, which no file can."""
+        """Our settings if they have a function, which no file can hold; otherwise None."""
         return self._settings if callable(self._settings.acquisition) else None
 
-    def _ready(self) -> tuple[Domain, Optimizer]:
+    def _ready(self) -> tuple[RaySpace, Optimizer]:
         if self._domain is None or self._optimizer is None:
             raise SpaceError("CarboSearcher: expected a search space, got none; pass a carbo.Space or a dict of "
                              "tune.choice(...), or give the Tuner a param_space")  # fmt: skip
@@ -289,11 +291,11 @@ class CarboSearcher(Searcher):  # type: ignore[misc]  # Any, so that types are c
         return self._domain, self._optimizer
 
 
-def _domain(space: Any, points: Points) -> Domain:
+def _domain(space: Any, points: Points) -> RaySpace:
     if isinstance(space, Space):
         if points != DEFAULT_POINTS:
             raise SpaceError(
-                "points: expected a carbo.Space to say it, got points= beside it; use Float(points=) inside"
+                "points: expected none together with a carbo.Space, got points=; use Float(points=) in the space"
             )
         return of_space(space)
     domain = of_config(space, points) if isinstance(space, Mapping) else None
@@ -304,19 +306,19 @@ def _domain(space: Any, points: Points) -> Domain:
     return domain
 
 
-def _checked_mode(mode: Any) -> str | None:
+def _read_mode(mode: Any) -> str | None:
     if mode not in (None, "min", "max"):
         raise SettingsError(f'mode: expected "min" or "max", got {mode!r}; one objective at a time')
     return None if mode is None else str(mode)
 
 
-def _checked_metric(metric: Any) -> str | None:
+def _read_metric(metric: Any) -> str | None:
     if metric is not None and not isinstance(metric, str):
         raise SettingsError(f"metric: expected the name of one metric, got {metric!r}; combine several into one number")
     return metric
 
 
-def _checked_points(points: Any) -> Points:
+def _read_points(points: Any) -> Points:
     if isinstance(points, Mapping):
         return {str(name): _whole("points", each) for name, each in points.items()}
     return _whole("points", points)
@@ -328,8 +330,8 @@ def _whole(what: str, value: Any) -> int:
     return int(value)
 
 
-def _agreed(what: str, ours: str | None, other: str | None) -> str | None:
-    """The one that is given; SettingsError where two differ."""
+def _agree_on(what: str, ours: str | None, other: str | None) -> str | None:
+    """The one that is not None. SettingsError if there are two and they differ."""
     if ours is not None and other is not None and ours != other:
         raise SettingsError(f"{what}: expected one, got {ours!r} and {other!r}; leave one out")
     return other if ours is None else ours

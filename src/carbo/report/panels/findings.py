@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report import charts
-from carbo.report.components import command, exact_number, folded, listed, missing, section, table
-from carbo.report.findings import Progress, Setting, done, duration, progress, reasons, top, trail
-from carbo.report.markup import Markup, breakable, joined, tag
+from carbo.report.components import command, exact_number, fold, missing, remark_list, section, table
+from carbo.report.findings import Progress, Setting, duration, progress, reasons, top, trail, with_values
+from carbo.report.markup import Markup, breakable, join, tag
 from carbo.report.model_data import Fitted
 from carbo.report.numbers import MINUS, choice, column, exact, figure
 from carbo.report.report_data import Report
-from carbo.report.trials import Evaluation
 from carbo.tune.formatting import clock
 
 MOST_REASONS = 5
 MANY, FIRST = 24, 15
-"""Variables from which on a table of settings shows only the first, and how many those are."""
+"""A table of settings with more than MANY variables shows the FIRST ones only."""
 NOTHING = "No evaluation has given a value yet."
 
 
@@ -43,7 +43,7 @@ def headline(report: Report) -> Markup:
         "header",
         tag("p", "carbo report", class_="kicker"),
         tag("h1", report.name),
-        tag("p", joined(what, joined("as of ", made), by=" · "), class_="quiet"),
+        tag("p", join(what, join("as of ", made), by=" · "), class_="quiet"),
         tag("dl", *cards, class_="cards"),
         id="headline",
     )
@@ -60,7 +60,7 @@ def _best(report: Report) -> Markup:
     best, value = found[-1]
     where = tag("data", str(best.number), value=best.number, id="best-trial")
     lower = "lower" if report.direction == "minimize" else "higher"
-    note = joined("at trial ", where, f"; {lower} is better")
+    note = join("at trial ", where, f"; {lower} is better")
     return _card("Best value", exact_number(value, name="best-value"), note, "first")
 
 
@@ -69,13 +69,13 @@ def _improvement(found: Progress | None, direction: str) -> Markup:
         return _card("Improvement", "–", "over the first evaluation")
     start = exact_number(found.start, name="start-value")
     if found.difference == 0:
-        return _card("Improvement", "none yet", joined(f"the {found.what} is the best: ", start))
+        return _card("Improvement", "none yet", join(f"the {found.what} is the best: ", start))
     sign = MINUS if direction == "minimize" else "+"
     size = abs(found.difference)
     relative = None if found.relative is None else abs(found.relative)
     large = figure(size, 4) if relative is None or relative >= 10 else f"{100 * relative:.3g} %"
     number = exact_number(found.difference, f"{sign}{large}", "improvement")
-    return _card("Improvement", number, joined(f"over the {found.what}, ", start))
+    return _card("Improvement", number, join(f"over the {found.what}, ", start))
 
 
 def _evaluations(report: Report) -> Markup:
@@ -85,14 +85,14 @@ def _evaluations(report: Report) -> Markup:
     failed, pruned = count(rows, "failed"), count(rows, "pruned")
     ahead, queued = count(rows, "running"), count(rows, "waiting")
     notes = [
-        joined(tag("data", f"{failed:,}", value=failed, id="failed"), " failed"),
+        join(tag("data", f"{failed:,}", value=failed, id="failed"), " failed"),
         f"{pruned:,} stopped early" if pruned else None,
         f"{ahead:,} running" if ahead else None,
         f"{queued:,} waiting" if queued else None,
         f"budget {budget:,}" if budget else None,
     ]
     number = tag("data", f"{counted:,}", value=counted, id="evaluations")
-    return _card("Evaluations", number, joined(*notes, by=", "))
+    return _card("Evaluations", number, join(*notes, by=", "))
 
 
 def _duration(rows: Sequence[Evaluation]) -> Markup:
@@ -111,7 +111,7 @@ def convergence(report: Report) -> Markup:
     lower = "Lower" if direction == "minimize" else "Higher"
     about = f"Every evaluation in the order it was started, and the best value so far. {lower} is better."
     failed = count(rows, "failed", "pruned")
-    if not done(rows):
+    if not with_values(rows):
         return section("convergence", "Convergence", about, missing(NOTHING), _why(rows), _all(report))
     chart, beyond = charts.convergence(rows, direction)
     edge = "up" if direction == "minimize" else "down"
@@ -131,14 +131,14 @@ def _why(rows: Sequence[Evaluation]) -> Markup | None:
         return None
     shown = [f"{number:,} × {said}" for said, number in found[:MOST_REASONS]]
     rest = sum(number for _, number in found[MOST_REASONS:])
-    return joined(tag("h3", "Why evaluations failed"), listed(*shown, f"{rest:,} × other reasons" if rest else None))
+    return join(tag("h3", "Why evaluations failed"), remark_list(*shown, f"{rest:,} × other reasons" if rest else None))
 
 
 def _all(report: Report) -> Markup | None:
     rows = [row for row in report.evaluations if row.counts]
     if not rows:
         return None
-    values = iter(column([value for _, value in done(rows)]))
+    values = iter(column([value for _, value in with_values(rows)]))
     bests = {row.number: value for row, value in trail(rows, report.direction)}
     cells, so_far = [], None
     for row in rows:
@@ -147,9 +147,7 @@ def _all(report: Report) -> Markup | None:
         note = row.reason or ("new best" if row.number in bests else "")
         cells.append([row.number, row.standing, shown, "–" if so_far is None else figure(so_far), note])
     heads = ["trial", "standing", "value", "best so far", "remark"]
-    return folded(
-        f"{plural(len(rows), 'evaluation')} as a table", table(heads, cells, numbers=(0, 2, 3), class_="wide")
-    )
+    return fold(f"{plural(len(rows), 'evaluation')} as a table", table(heads, cells, numbers=(0, 2, 3), class_="wide"))
 
 
 # ---------------------------------------------------------------- best settings
@@ -161,12 +159,12 @@ def settings(report: Report) -> Markup:
     title = "Best settings"
     if not best:
         return section("settings", title, None, missing(NOTHING))
-    about = "The best setting, and the next best that differ from it; what differs is marked."
+    about = "The best setting and the next best ones. What differs from the best is marked."
     if len(best) == 1:
-        about = "The best setting; there is no other yet."
+        about = "The best setting. There is no other yet."
     line = None
     if report.best_command is not None:
-        line = joined(tag("h3", "The best command"), command(report.best_command))
+        line = join(tag("h3", "The best command"), command(report.best_command))
     return section("settings", title, about, _side_by_side(report, best), line, long=True)
 
 
@@ -179,14 +177,14 @@ def _side_by_side(report: Report, best: Sequence[Setting]) -> Markup:
         order = list(report.model.relevance.variables)
         names = [*order, *(name for name in names if name not in order)]
     words = f"{len(names) - FIRST} more variables" + (", less relevant" if isinstance(report.model, Fitted) else "")
-    return joined(_beside(names[:FIRST], best), folded(words, _beside(names[FIRST:], best)))
+    return join(_beside(names[:FIRST], best), fold(words, _beside(names[FIRST:], best)))
 
 
 def _beside(names: Sequence[str], best: Sequence[Setting]) -> Markup:
     """The values of these variables, a column for each setting."""
     values = column([each.value for each in best])
     heads = [
-        tag("th", joined("#", i + 1), tag("small", f"trial {each.best.number}"), scope="col",
+        tag("th", join("#", i + 1), tag("small", f"trial {each.best.number}"), scope="col",
             class_="number lead" if i == 0 else "number")
         for i, each in enumerate(best)
     ]  # fmt: skip
@@ -206,7 +204,7 @@ def _values(best: Sequence[Setting], texts: Sequence[str]) -> Markup:
 
 
 def _repeats(best: Sequence[Setting]) -> Markup:
-    """Where a setting was evaluated more than once: its mean."""
+    """The row of means, for settings that were evaluated more than once."""
     cells = []
     for each in best:
         mean = sum(value / len(each.values) for value in each.values)

@@ -8,18 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from carbo.report import charts
-from carbo.report.components import exact_number, folded, listed, missing, pairs, section, table
+from carbo.report.components import exact_number, fold, missing, pairs, remark_list, section, table
 from carbo.report.findings import trail
-from carbo.report.markup import Markup, breakable, joined, tag
+from carbo.report.markup import Markup, breakable, join, tag
 from carbo.report.model_data import WIDTH, Check, Fitted
 from carbo.report.numbers import column, figure, share
 from carbo.report.report_data import Report
 from carbo.surrogate.relevance import Influence
+from carbo.tune.study_model import FEW
 
 MOST = 15
-"""Variables that are shown without being asked for."""
-FEW = 10
-"""Evaluations below which a reader is warned."""
+"""Number of variables that are not folded."""
 ORDERS = {"1": "one variable at a time", "2": "pairs of variables", "3": "three together", "all": "all together"}
 
 
@@ -29,15 +28,15 @@ def relevance(report: Report) -> Markup:
     if isinstance(report.model, str):
         return section("relevance", title, None, missing(report.model))
     about = (
-        "How much of the variation goes with each variable, as the model sees it: 100 % would be all of it. Variables "
-        "that act together share what they do, so the numbers may add up to more. The thin line spans 10 % to 90 % of "
-        "the model's own doubt."
+        "How much of the variation each variable explains, according to the model. The effect of variables that act "
+        "together counts for each of them, so the numbers may add up to more than 100 %. The thin line spans 10 % to "
+        "90 % of the posterior samples."
     )
     shares = list(report.model.relevance.variables.items())
     rest = shares[MOST:]
     more = None
     if rest:
-        more = folded(f"{len(rest)} more, each at {share(rest[0][1].mean)} or less", _shares(rest))
+        more = fold(f"{len(rest)} more, each at {share(rest[0][1].mean)} or less", _shares(rest))
     return section("relevance", title, about, _shares(shares[:MOST]), more, _orders(report.model), _remarks(report))
 
 
@@ -48,7 +47,7 @@ def _shares(shares: Sequence[tuple[str, Influence]]) -> Markup:
 
 def _interval(each: Influence) -> Markup:
     mean = tag("data", share(each.mean), value=repr(each.mean))
-    return joined(mean, " ", tag("small", _range(each.low, each.high)))
+    return join(mean, " ", tag("small", _range(each.low, each.high)))
 
 
 def _range(low: float, high: float) -> str:
@@ -65,7 +64,7 @@ def _orders(model: Fitted) -> Markup | None:
     head = tag("h3", "How variables act", id="orders")
     shares = table(["order of interaction", "", "share of the model"], rows, numbers=(2,), class_="bars")
     beside = f"Of this, {share(adjacent)} between variables next to each other." if adjacent is not None else None
-    return joined(head, shares, tag("p", beside) if beside else None)
+    return join(head, shares, tag("p", beside) if beside else None)
 
 
 def _remarks(report: Report) -> Markup | None:
@@ -73,12 +72,12 @@ def _remarks(report: Report) -> Markup | None:
     outside = report.model.outside
     named = ", ".join(outside[:5]) + (f" and {len(outside) - 5} more" if len(outside) > 5 else "")
     few = len(report.model.checks)
-    return listed(
+    return remark_list(
         f"From {few} evaluations only: mostly what the model assumes before it has seen any." if few < FEW else None,
         f"Not in the model, because not every trial had them: {named}." if outside else None,
         None
         if report.tuned
-        else "Made by a program: which categories are alike, and constraints, may not be known here.",
+        else "Made by a program: constraints, and which categories are alike, may not be known here.",
     )
 
 
@@ -101,7 +100,7 @@ def predictions(report: Report) -> Markup:
         ("dot", "value", "evaluation"), ("ring", "new", "the best"), ("line", "diagonal", "prediction = observation")
     )
     drawn = tag("div", tag("p", "predicted", class_="axis-name"), chart)
-    note = listed(f"Beyond the axes, and in the table only: {beyond:,}." if beyond else None)
+    note = remark_list(f"Beyond the axes, and in the table only: {beyond:,}." if beyond else None)
     return section("predictions", title, about, legend, tag("div", drawn, _quality(checks), class_="beside"), note,
                    _table(checks))  # fmt: skip
 
@@ -115,13 +114,13 @@ def _quality(checks: Sequence[Check]) -> Markup:
     explained = 1 - (error / spread) ** 2 if spread > 1e-12 else math.nan
     return pairs(
         "quality",
-        ("Typical error", joined(exact_number(error * unit, figure(error * unit, 3), "typical-error"),
+        ("Typical error", join(exact_number(error * unit, figure(error * unit, 3), "typical-error"),
                                  tag("small", f"root mean square; the values themselves vary by "
                                               f"{figure(spread * unit, 3)}"))),
         None if math.isnan(explained) else
-        ("Explained", joined(tag("data", _explained(explained), value=repr(explained), id="explained"),
+        ("Explained", join(tag("data", _explained(explained), value=repr(explained), id="explained"),
                              tag("small", "of the variation, by prediction from the others"))),
-        ("Intervals of 80 % that held", joined(tag("data", share(inside / len(checks)), value=inside, id="inside"),
+        ("Intervals of 80 % that held", join(tag("data", share(inside / len(checks)), value=inside, id="inside"),
                                                tag("small", f"{inside:,} of {len(checks):,}"))),
     )  # fmt: skip
 
@@ -138,4 +137,4 @@ def _table(checks: Sequence[Check]) -> Markup:
         for check, o, p in zip(checks, observed, predicted, strict=True)
     ]  # fmt: skip
     heads = ["trial", "observed", "predicted", "interval of 80 %", "held"]
-    return folded("Predictions as a table", table(heads, rows, numbers=(0, 1, 2, 3), class_="wide"))
+    return fold("Predictions as a table", table(heads, rows, numbers=(0, 1, 2, 3), class_="wide"))

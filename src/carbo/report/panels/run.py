@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
+from carbo.integrations.optuna.evaluations import Evaluation
 from carbo.report import charts
 from carbo.report.charts import Series
-from carbo.report.components import command, folded, listed, missing, pairs, section, table
+from carbo.report.components import command, fold, missing, pairs, remark_list, section, table
 from carbo.report.markup import Markup, breakable, tag
 from carbo.report.numbers import figure
 from carbo.report.report_data import Report
-from carbo.report.trials import Evaluation, Times
+from carbo.report.trials import Times, times_of
 from carbo.tune.formatting import clock
 
 
@@ -20,20 +21,20 @@ def times(report: Report) -> Markup:
     rows = [row for row in report.evaluations if row.counts]
     series = [each for each in _series(rows) if each.seconds]
     about = (
-        "How long the next setting took to choose, and how long it took to evaluate. The scale is logarithmic: each "
-        "line stands for ten times the one below it."
+        "How long each suggestion took, and how long each evaluation took. The scale is logarithmic: each line "
+        "stands for ten times the one below it."
     )
     if not series:
         return section("time", "Time", about, missing("No times are known."))
     legend = charts.key(*((each.shape, each.style, each.words) for each in series))
-    summary = table(["", "trials", "median", "longest", "total"], [_summed(each) for each in series],
+    summary = table(["", "trials", "median", "longest", "total"], [_sums(each) for each in series],
                     numbers=(1, 2, 3, 4), class_="wide")  # fmt: skip
     return section("time", "Time", about, legend, charts.times(rows, series), summary, _remark(rows), _table(rows))
 
 
 def _series(rows: Sequence[Evaluation]) -> list[Series]:
     def seconds(get: Callable[[Times], float | None]) -> tuple[tuple[int, float], ...]:
-        return tuple((row.number, found) for row in rows if (found := get(row.times)) is not None)
+        return tuple((row.number, found) for row in rows if (found := get(times_of(row))) is not None)
 
     return [
         Series("suggestion", "diamond", "second", seconds(lambda t: t.suggestion)),
@@ -46,15 +47,15 @@ def _together(known: Times) -> float | None:
     return known.whole if known.suggestion is None and known.evaluation is None else None
 
 
-def _summed(series: Series) -> list[str]:
+def _sums(series: Series) -> list[str]:
     seconds = [each for _, each in series.seconds]
     shown = clock(statistics.median(seconds)), clock(max(seconds)), clock(sum(seconds))
     return [series.words, f"{len(seconds):,}", *shown]
 
 
 def _remark(rows: Sequence[Evaluation]) -> Markup | None:
-    unsplit = any(_together(row.times) is not None for row in rows)
-    return listed(
+    unsplit = any(_together(times_of(row)) is not None for row in rows)
+    return remark_list(
         "Of some trials only the time from start to end is known: suggestion and evaluation together."
         if unsplit else None,
     )  # fmt: skip
@@ -64,9 +65,9 @@ def _table(rows: Sequence[Evaluation]) -> Markup:
     def shown(seconds: float | None) -> str:
         return "–" if seconds is None else figure(seconds, 3)
 
-    cells = [[r.number, shown(r.times.suggestion), shown(r.times.evaluation), shown(r.times.whole)] for r in rows]
+    cells = [[row.number, *map(shown, times_of(row))] for row in rows]
     heads = ["trial", "suggestion, s", "evaluation, s", "start to end, s"]
-    return folded("Times as a table", table(heads, cells, numbers=(0, 1, 2, 3), class_="wide"))
+    return fold("Times as a table", table(heads, cells, numbers=(0, 1, 2, 3), class_="wide"))
 
 
 def definition(report: Report) -> Markup:
@@ -95,7 +96,7 @@ def definition(report: Report) -> Markup:
 
 
 def versions(report: Report) -> Markup:
-    """What made this page."""
+    """The versions that made the page."""
     said = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return tag("footer", tag("p", f"Made with {said}. This page loads nothing: it can be kept, sent and printed."),
                id="versions")  # fmt: skip
