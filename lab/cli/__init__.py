@@ -40,9 +40,28 @@ def parser() -> argparse.ArgumentParser:
     _add_speed(what)
     _add_pace(what)
     _add_growth(what)
+    _add_house(what)
     for each in (cases, runs, tables):
         each.add(what)
     return top
+
+
+def _add_house(what: Commands) -> None:
+    house = what.add_parser(
+        "house",
+        help="count what one suggestion walks through, settings and constants",
+        description="Counts the modules, functions and frames of one suggestion, the settings and the constants of the "
+        "engine, and prints them beside their limits as JSON. Exit code 1 where a limit is broken.",
+    )
+    house.set_defaults(run=_house)
+
+
+def _house(_: argparse.Namespace) -> int:
+    from lab.measure import house
+
+    found = house.measure()
+    print(json.dumps(found, indent=2))
+    return int(any(found[name] > most for name, most in house.LIMITS.items()))
 
 
 def _add_speed(what: Commands) -> None:
