@@ -77,7 +77,7 @@ def walked(root: Path) -> Walk:
 
     import carbo
 
-    space = carbo.Space({f"x{i}": carbo.Categorical("abc") for i in range(25)})
+    space = carbo.Space({f"x{i}": carbo.Categorical(["a", "b", "c"]) for i in range(25)})
     rows = space.random_rows(np.random.default_rng(0), 24)
     optimizer = carbo.Optimizer(space, seed=0)
     values = np.sin(np.arange(24.0)) - 10.0 * (np.arange(24) == 23)  # the last one is the best: a whole search

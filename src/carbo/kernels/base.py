@@ -174,6 +174,12 @@ class Kernel(Protocol):
     def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
         """By how much the covariance grows with one variable's factor, which was u."""
 
+    def changed(self, K: Floats, below: Floats, at: Ints, u: Floats, new: Floats, weights: Floats) -> Floats:
+        """Covariances (S, N, m) of neighbours of rows `at` once one factor has gone from u to new, both (S, N, m).
+
+        K (S, V, n) and below (S, Q, V, n) are those of the rows, weights (S, Q); `new` is overwritten.
+        """
+
 
 def unequal(lam: float, size: int, log_beta: float) -> float:
     """rho: T_i between unequal values of a complete graph, (1 - e) / (1 + (m - 1) e), accurate for tiny beta."""

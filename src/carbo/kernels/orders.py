@@ -171,6 +171,14 @@ class Orders:
             total += below[m - 1] * g
         return np.asarray(total)
 
+    def changed(self, K: Floats, below: Floats, at: Ints, u: Floats, new: Floats, weights: Floats) -> Floats:
+        m = u.shape[2]
+        new -= u
+        for s, c in enumerate(weights):
+            new[s] *= self.rest(c, u[s], below[s][:, at, :m])
+        new += K[:, at, :m]
+        return new
+
 
 def _lower(A: Floats, norms: Floats) -> tuple[Floats, Floats]:
     """What variable i's z multiplies in each part: the order below."""

@@ -121,3 +121,16 @@ class Product:
 
     def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
         return np.asarray(weights[0] * below[0] / u)
+
+    def changed(
+        self,
+        K: Floats,
+        below: Floats,  # noqa: ARG002
+        at: Ints,
+        u: Floats,
+        new: Floats,
+        weights: Floats,  # noqa: ARG002
+    ) -> Floats:
+        new /= u
+        new *= K[:, at, : u.shape[2]]
+        return new

@@ -132,15 +132,12 @@ class Neighbours:
                 mu[s, of_j] += np.vecdot(new - u, kernel.rest(weights[s], u, by))
 
         def covariances(index: Ints, first: int | None) -> Floats:
-            u, step = (self._factors(change.i[index], v[index], first) for v in (change.a, change.c))
-            step -= u
-            for s in range(of.size):
-                step[s] *= kernel.rest(weights[s], u[s], below[s][:, owner[index], :first])
+            u, new = (self._factors(change.i[index], v[index], first) for v in (change.a, change.c))
             if Psi.shape[1] <= MANY:
-                step += K[:, owner[index], :first]
-                return of.sums.add_windows(step, Psi[index], first=first)
-            step += whole[:, owner[index], :first]
-            return of.sums.add_moved(step, Psi[index] - parent[owner[index]], first)
+                new = kernel.changed(K, below, owner[index], u, new, weights)
+                return of.sums.add_windows(new, Psi[index], first=first)
+            new = kernel.changed(whole, below, owner[index], u, new, weights)
+            return of.sums.add_moved(new, Psi[index] - parent[owner[index]], first)
 
         variance, parent = of.prior_variance(rows), of.tables.windows.features(parents)
         whole = of.sums.add_windows(K.copy(), parent) if windowed else K
