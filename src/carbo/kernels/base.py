@@ -96,6 +96,13 @@ class Shares(NamedTuple):
     windows: float | None = None
 
 
+class Factors(NamedTuple):
+    """One factor of each neighbour before and after its change, (S, N, m): fresh arrays, made when needed."""
+
+    before: Callable[[], Floats]
+    after: Callable[[], Floats]
+
+
 class Kernel(Protocol):
     """A sum of parts. This is all that the sampler, the surrogate and the search know of a kernel."""
 
@@ -174,10 +181,10 @@ class Kernel(Protocol):
     def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
         """By how much the covariance grows with one variable's factor, which was u."""
 
-    def changed(self, K: Floats, below: Floats, at: Ints, u: Floats, new: Floats, weights: Floats) -> Floats:
-        """Covariances (S, N, m) of neighbours of rows `at` once one factor has gone from u to new, both (S, N, m).
+    def changed(self, K: Floats, below: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:
+        """Covariances (S, N, m) of neighbours of rows `at`, in each of which one factor has changed.
 
-        K (S, V, n) and below (S, Q, V, n) are those of the rows, weights (S, Q); `new` is overwritten.
+        K (S, V, n) and below (S, Q, V, n) are those of the rows, weights (S, Q).
         """
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from carbo.kernels.base import Change, Coordinate, Scales, Shares, centred, square
+from carbo.kernels.base import Change, Coordinate, Factors, Scales, Shares, centred, square
 from carbo.kernels.gradient import OrdersGradient
 from carbo.kernels.polynomials import inverse, newton, symmetric
 from carbo.kernels.spectra import WIDE, Spectrum, Table
@@ -171,7 +171,8 @@ class Orders:
             total += below[m - 1] * g
         return np.asarray(total)
 
-    def changed(self, K: Floats, below: Floats, at: Ints, u: Floats, new: Floats, weights: Floats) -> Floats:
+    def changed(self, K: Floats, below: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:
+        u, new = factors.before(), factors.after()
         m = u.shape[2]
         new -= u
         for s, c in enumerate(weights):

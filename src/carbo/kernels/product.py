@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from carbo.kernels.base import Change, Coordinate, Gradient, Scales, Shares, Split, diffusion, square, unequal
+from carbo.kernels.base import Change, Coordinate, Factors, Gradient, Scales, Shares, Split, diffusion, square, unequal
 from carbo.kernels.cross import cross
 from carbo.kernels.spectra import Spectrum, Table
 from carbo.kernels.windows import Windows
@@ -122,15 +122,8 @@ class Product:
     def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
         return np.asarray(weights[0] * below[0] / u)
 
-    def changed(
-        self,
-        K: Floats,
-        below: Floats,  # noqa: ARG002
-        at: Ints,
-        u: Floats,
-        new: Floats,
-        weights: Floats,  # noqa: ARG002
-    ) -> Floats:
-        new /= u
-        new *= K[:, at, : u.shape[2]]
-        return new
+    def changed(self, K: Floats, below: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:  # noqa: ARG002
+        ratio = factors.after()
+        ratio /= factors.before()
+        ratio *= K[:, at, : ratio.shape[2]]
+        return ratio

@@ -29,12 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
+from carbo.kernels.base import Factors
 from carbo.kernels.cross import Sums, dense
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.surrogate.ensemble import CLOSEST, FEW, ROOM, Ensemble, Recombined
@@ -89,6 +90,7 @@ class Neighbours:
         left, right = halves(of, starts)
         B, R, _ = starts.left.shape
         mu, explained = np.empty((of.size, B, R, R)), np.empty((of.size, B * R * R))
+        K, spare = (np.empty((B, R, R, min(FEW, len(of.X)))) for _ in range(2))  # fresh pages cost more than products
         windowed = len(of.tables.windows) > 0
         Psi = of.tables.windows.features(starts.rows(np.arange(len(starts) if windowed else 0)))
         for s, weights in enumerate(of.tables.weights):
@@ -96,12 +98,12 @@ class Neighbours:
             _, plain = self._kernel.halves(weights, self._kernel.layers(right.sums(of.sums, s)))
             tall = np.concatenate([own * of.alpha[s] for own in weighted], axis=2)
             mu[s] = tall @ np.concatenate(plain, axis=2).transpose(0, 2, 1)
-            each = zip(weighted, plain, strict=True)
-            products = (one[:, :, None, :FEW] * other[:, None, :, :FEW] for one, other in each)
-            K = np.asarray(sum(products)).reshape(1, B * R * R, -1)
-            of.sums.add_windows(K, Psi, slice(s, s + 1), FEW)
+            np.multiply(weighted[0][:, :, None, :FEW], plain[0][:, None, :, :FEW], out=K)
+            for one, other in zip(weighted[1:], plain[1:], strict=True):
+                K += np.multiply(one[:, :, None, :FEW], other[:, None, :, :FEW], out=spare)
+            of.sums.add_windows(K.reshape(1, B * R * R, -1), Psi, slice(s, s + 1), FEW)
             few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
-            V = blas.dtrsm(1.0, few, K[0].T, lower=1, overwrite_b=1).T
+            V = blas.dtrsm(1.0, few, K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
         mu += of.mean[:, None, None, None]
         means = mu.reshape(of.size, -1)
@@ -132,12 +134,13 @@ class Neighbours:
                 mu[s, of_j] += np.vecdot(new - u, kernel.rest(weights[s], u, by))
 
         def covariances(index: Ints, first: int | None) -> Floats:
-            u, new = (self._factors(change.i[index], v[index], first) for v in (change.a, change.c))
+            i, at = change.i[index], owner[index]
+            factors = Factors(*(partial(self._factors, i, v[index], first) for v in (change.a, change.c)))
             if Psi.shape[1] <= MANY:
-                new = kernel.changed(K, below, owner[index], u, new, weights)
+                new = kernel.changed(K, below, at, factors, weights)
                 return of.sums.add_windows(new, Psi[index], first=first)
-            new = kernel.changed(whole, below, owner[index], u, new, weights)
-            return of.sums.add_moved(new, Psi[index] - parent[owner[index]], first)
+            new = kernel.changed(whole, below, at, factors, weights)
+            return of.sums.add_moved(new, Psi[index] - parent[at], first)
 
         variance, parent = of.prior_variance(rows), of.tables.windows.features(parents)
         whole = of.sums.add_windows(K.copy(), parent) if windowed else K
