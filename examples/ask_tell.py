@@ -1,4 +1,4 @@
-"""Step by step: ask for a point, evaluate it however you like, tell its value; stop and go on. Takes some seconds."""
+"""Step by step: ask for a point, evaluate it yourself, tell its value; save, and go on later. Takes some seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPACE = carbo.Space(
 
 
 def taste(params: dict[str, Any]) -> float:
-    """From 0 (none) to 10; the optimiser minimises, so it is told the negative."""
+    """The taste, best near 10. The optimiser minimises, so it is told the negative."""
     wetness = params["water"] / params["flour"]
     bonus = {"gas": 0.0, "stone": 1.5, "electric": 0.5}[params["oven"]]
     return float(8 - 20 * (wetness - 0.65) ** 2 - 0.2 * abs(params["yeast"] - 4) + bonus)
@@ -33,13 +33,13 @@ def main() -> None:
         params = optimizer.ask()
         optimizer.tell(params, -taste(params))
 
-    # Everything there is to know is JSON: write it, and go on tomorrow with the same suggestions.
+    # The whole state is JSON: write it to a file, and go on tomorrow with the same suggestions.
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bread.json"
         file.write_text(json.dumps(optimizer.state()))
         tomorrow = carbo.Optimizer.from_state(SPACE, json.loads(file.read_text()))
 
-    for params in tomorrow.ask(4):  # four different ones, to be baked together
+    for params in tomorrow.ask(4):  # four different breads, to be baked together
         tomorrow.tell(params, -taste(params))
 
     assert tomorrow.best is not None

@@ -1,10 +1,11 @@
-"""A known constraint: a plain function that says what is permitted. Nothing else is ever suggested. Takes some seconds.
+"""A known constraint: a plain function says which points are permitted. No other point is ever suggested. Some seconds.
 
 Choose sensors for a satellite: at most 4 kg and 20 W, and the two cameras share one port.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import carbo
@@ -36,7 +37,7 @@ SPACE = carbo.Space(
 
 
 def cost(params: dict[str, Any]) -> float:
-    """Less is better. Two sensors together may be worth more than each alone, which the search has to find out."""
+    """Less is better. Some pairs of sensors are worth more together than apart, which the search has to find out."""
     worth = sum(value for name, (_, _, value) in SENSORS.items() if params[name])
     worth += 3.0 * (params["infrared"] and params["spectrometer"]) + 2.0 * (params["radio"] and params["dosimeter"])
     return float(-worth * params["duty"])
@@ -46,8 +47,9 @@ def main() -> None:
     result = carbo.minimize(cost, SPACE, budget=25, seed=0)
     assert all(permitted(params) for params in result.x_iters)
     chosen = [name for name in SENSORS if result.x[name]]
-    allowed = SPACE.all_rows()
-    best = min(cost(SPACE.decode(row)) for row in allowed)
+    names, choices = list(SPACE.variables), [variable.choices for variable in SPACE.variables.values()]
+    allowed = [params for values in product(*choices) if permitted(params := dict(zip(names, values, strict=True)))]
+    best = min(map(cost, allowed))
     print(f"worth {-result.fun:.2f} at duty {result.x['duty']}: {', '.join(chosen)}")
     print(f"{len(allowed)} of {SPACE.cardinality} combinations are permitted; the best of them is worth {-best:.2f}")
 

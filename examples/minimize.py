@@ -1,4 +1,4 @@
-"""The shortest way: one call that minimises a function of discrete knobs. Takes some seconds."""
+"""One call that minimises a function of discrete knobs: the shortest way. Takes some seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPACE = carbo.Space(
 
 
 def error(params: dict[str, Any]) -> float | None:
-    """A made-up network's error; yours takes minutes. None is a failed evaluation: the model learns where."""
+    """The error of a made-up network; yours takes minutes. None: it failed, and the model learns where."""
     if params["depth"] * params["width"] > 1200:
         return None  # out of memory
     gap = abs(params["depth"] - 5) + abs(params["width"] - 128) / 64
@@ -29,7 +29,7 @@ def error(params: dict[str, Any]) -> float | None:
 
 
 def main() -> None:
-    known = {"depth": 2, "width": 64, "activation": "relu", "rate": 1e-3, "dropout": True}  # what is used today
+    known = {"depth": 2, "width": 64, "activation": "relu", "rate": 1e-3, "dropout": True}  # the settings in use today
     result = carbo.minimize(error, SPACE, budget=24, seed=0, initial=[known])
     print(f"{result.message}; best {result.fun:.3f}, found as number {result.func_vals.tolist().index(result.fun) + 1}")
     for name, value in result.x.items():

@@ -9,7 +9,7 @@ import optuna
 
 import carbo
 
-# Engines that share code are alike: what is learned of one says something about the other.
+# Engines that share code are alike: a trial of one teaches the model about the other. Larger weights: more alike.
 ENGINES = ["btree", "btree-compressed", "log", "log-compressed"]
 ALIKE = [
     [0, 3, 1, 0],
@@ -20,7 +20,7 @@ ALIKE = [
 
 
 def milliseconds(trial: optuna.Trial) -> float:
-    """A made-up database; yours is slow and noisy."""
+    """The time of a made-up database; yours is slow and noisy."""
     engine = trial.suggest_categorical("engine", ENGINES)
     cache = trial.suggest_int("cache_mb", 64, 1024, log=True)
     readers = trial.suggest_int("readers", 1, 16)

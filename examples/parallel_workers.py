@@ -1,7 +1,7 @@
-"""Parallel workers: evaluations in a pool of processes, told as they come in, in any order. Takes some seconds.
+"""Parallel workers: a pool of processes evaluates, and values are told in the order they arrive. Takes some seconds.
 
-Points under way are pending: the optimiser never suggests them again and spreads the others around them. For several
-machines use `carbo tune` or carbo.CarboSampler with a database.
+A point that is being evaluated is pending: the optimiser does not suggest it again, and takes it into account for the
+next suggestions. For several machines use `carbo tune`, or carbo.CarboSampler with a database.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SPACE = carbo.Space(
 
 
 def kernel_time(params: dict[str, Any]) -> float:
-    """A made-up kernel; some settings take longer to measure than others, so that the order of the ends is mixed."""
+    """A made-up kernel; some settings take longer to measure than others, so values arrive in another order."""
     time.sleep(0.001 * params["tile"])
     if params["tile"] * params["unroll"] > 512:
-        raise MemoryError("the registers do not suffice")
+        raise MemoryError("too few registers")
     value = abs(params["tile"] - 32) / 16 + abs(params["unroll"] - 4) / 2 - 0.5 * params["prefetch"]
     return float(value + {"rows": 1.0, "columns": 2.0, "blocks": 0.0}[params["layout"]])
 

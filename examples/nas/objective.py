@@ -53,7 +53,7 @@ class CellValue:
         return 1 - sum(accuracies) / len(accuracies) + PRICE * ratio(architecture, self._images)
 
     def _find_or_train(self, architecture: Architecture) -> Accuracies:
-        """From the file if it has them, else from a training."""
+        """Accuracies from the file if it has them, else from a training."""
         known = self._cache.get(architecture.key) if self._cache else None
         if known is not None:
             return known

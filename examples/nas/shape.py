@@ -30,7 +30,7 @@ class Images(NamedTuple):
 
 
 def operations(architecture: Architecture, images: Images) -> int:
-    """Of the forward pass of one image through the network of three such cells."""
+    """The operations of the forward pass of one image through the network of three such cells."""
     side, before = images.side, images.channels
     total = _block(before, CHANNELS[0], 3, side)
     for stage, channels in enumerate(CHANNELS):

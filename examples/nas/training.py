@@ -164,7 +164,7 @@ def is_over(accuracies: list[float]) -> bool:
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """Within: torch computes on one thread, so that sums do not depend on the number of threads."""
+    """A context in which torch computes on one thread, so that sums do not depend on the number of threads."""
     import torch
 
     before = torch.get_num_threads()
