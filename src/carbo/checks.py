@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from carbo.errors import DataError, SettingsError
-from carbo.settings import DEFAULT, Settings, preset
+from carbo.settings import DEFAULT, PAPER, Settings, preset
 
 
 def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
@@ -24,6 +24,10 @@ def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate:
         chosen = chosen.changed(settings)
     elif settings is not None:
         raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
+    if chosen.kernel not in (DEFAULT.kernel, PAPER.kernel):
+        from carbo.surrogate.surrogate import maker  # which takes long to import
+
+        maker(chosen.kernel)  # checks its name
     if chosen.acquisition != DEFAULT.acquisition:
         from carbo.acquisition.functions import acquisition  # which takes long to import
 

@@ -13,7 +13,6 @@ from carbo.errors import SettingsError
 from carbo.inference.priors import SUPPORTS, Priors, Supports
 from carbo.space.graphs import Scale
 
-KernelName = Literal["product", "orders"]
 Warp = Literal["auto", "none"]
 Adjacency = Literal["auto", "always", "none"]
 Reference = Literal["observed", "posterior"]
@@ -62,7 +61,7 @@ class Settings:
     threads         of the linear algebra; None: one, or from 600 observations on as many as the library takes
     """
 
-    kernel: KernelName = "orders"
+    kernel: str = "orders"
     highest_order: int = 3
     warp: Warp = "auto"
     adjacent: Adjacency = "auto"
@@ -86,7 +85,6 @@ class Settings:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("kernel", self.kernel, get_args(KernelName))
         _one_of("warp", self.warp, get_args(Warp))
         _one_of("adjacent", self.adjacent, get_args(Adjacency))
         _one_of("graph_scale", self.graph_scale, get_args(Scale))

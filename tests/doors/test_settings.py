@@ -142,7 +142,6 @@ def test_counts_are_whole_numbers_of_at_least_this(name: str, least: int) -> Non
 
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "kernel": ("product", "orders"),
     "graph_scale": ("connectivity", "published"),
     "reference": ("observed", "posterior"),
 }

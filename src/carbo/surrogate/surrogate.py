@@ -7,11 +7,13 @@ Notation
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from carbo.errors import SettingsError
 from carbo.inference import chain as chains
 from carbo.inference.chain import Chain
 from carbo.inference.data import Data, Hyper, Model
@@ -20,7 +22,7 @@ from carbo.inference.selection import MULTIPLES, Models, Shape, reselect
 from carbo.kernels.base import Kernel
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
-from carbo.kernels.spectra import spectra_of
+from carbo.kernels.spectra import Spectrum, spectra_of
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
@@ -111,10 +113,8 @@ class Surrogate:
 
     def _kernel(self) -> Kernel:
         """The kernel that the settings name."""
-        if self.settings.kernel == "product":
-            return Product(self._spectra)
         active = sum(s.size > 1 for s in self._spectra)
-        return Orders(self._spectra, max(1, min(self.settings.highest_order, active)))
+        return maker(self.settings.kernel)(self._spectra, max(1, min(self.settings.highest_order, active)))
 
     def advance(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
         """Both models after one more draw of their chains."""
@@ -170,6 +170,20 @@ class Surrogate:
 
     def _shares(self, X: Ints, values: Floats) -> Shares:
         return shares(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
+
+
+KERNELS: dict[str, Callable[[tuple[Spectrum, ...], int], Kernel]] = {
+    "product": lambda spectra, _: Product(spectra),
+    "orders": Orders,
+}
+"""All kernels by their names in `Settings.kernel`: (spectra, highest order) to the kernel."""
+
+
+def maker(name: str) -> Callable[[tuple[Spectrum, ...], int], Kernel]:
+    """What makes the kernel of that name. Raises SettingsError for a name there is not."""
+    if name not in KERNELS:
+        raise SettingsError(f"setting 'kernel': expected one of {', '.join(KERNELS)}, got {name!r}")
+    return KERNELS[name]
 
 
 def models_of(kernel: Kernel, settings: Settings) -> Models:
