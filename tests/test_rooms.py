@@ -28,7 +28,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(path: Path, known: set[str]) -> set[str]:
-    """Dotted names that a module imports anywhere, functions included; `from carbo.space import rows` is a module."""
+    """Dotted names that a module imports anywhere, functions included; `from carbo.space import graphs` is a module."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -81,7 +81,7 @@ def test_the_package_knows_no_laboratory() -> None:
 def test_a_wrong_house_is_found_out(tmp_path: Path) -> None:
     """The broken twin: an import upwards inside a function, an unknown room, a circle within a room."""
     for name, text in {
-        "space/rows": "def f():\n    from carbo.optimizer import Optimizer\n",
+        "space/row_space": "def f():\n    from carbo.optimizer import Optimizer\n",
         "cellar/wine": "import carbo.errors\n",
         "numerics/a": "from carbo.numerics import b\n",
         "numerics/b": "from carbo.numerics.a import x\n",
@@ -91,7 +91,7 @@ def test_a_wrong_house_is_found_out(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    wrong = ["carbo.cellar.wine imports carbo.errors", "carbo.space.rows imports carbo.optimizer"]
+    wrong = ["carbo.cellar.wine imports carbo.errors", "carbo.space.row_space imports carbo.optimizer"]
     assert sorted(upward(tmp_path)) == wrong
     with pytest.raises(CycleError):
         list(TopologicalSorter(graph(tmp_path)).static_order())

@@ -28,7 +28,7 @@ from carbo.acquisition.starts import spray
 from carbo.errors import SettingsError
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Ints
-from carbo.space.rows import row_keys
+from carbo.space.row_space import row_keys
 from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable

@@ -109,7 +109,7 @@ def _warm(space: Space, settings: Settings, observations: Observations, repeats:
     import numpy as np
 
     from carbo.acquisition.policy import Request, propose
-    from carbo.space.rows import row_keys
+    from carbo.space.row_space import row_keys
     from carbo.surrogate.surrogate import Belief, Surrogate
 
     rng, surrogate, each = np.random.default_rng(1), Surrogate(space.rows, settings), []

@@ -78,7 +78,7 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     from carbo.acquisition.policy import Request, propose
     from carbo.inference import chain
     from carbo.settings import preset as preset_of
-    from carbo.space.rows import row_keys
+    from carbo.space.row_space import row_keys
     from carbo.space.space import Space
     from carbo.space.variables import Categorical
     from carbo.surrogate.surrogate import Belief, Observations, Surrogate

@@ -13,7 +13,7 @@ import numpy as np
 
 from carbo.numerics.types import Floats, Ints
 from carbo.space.graphs import Graph, laplacian
-from carbo.space.rows import row_key
+from carbo.space.row_space import row_key
 from carbo.space.space import Space
 from lab.methods.base import Method
 from lab.methods.neighbour_move import random_neighbour

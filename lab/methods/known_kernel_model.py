@@ -51,6 +51,7 @@ class Pairs(Surrogate):
         chain: Chain | None,  # noqa: ARG002
         model: Model,  # noqa: ARG002
         given: Given,
+        samples: int | None = None,  # noqa: ARG002
     ) -> tuple[Chain, Ensemble]:
         data = given.predict
         X, y = data.X, data.y

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from carbo.numerics.types import Ints
-from carbo.space.rows import row_key
+from carbo.space.row_space import row_key
 from carbo.space.space import Space
 from lab.methods.third_party import is_ordered, quiet
 

@@ -7,7 +7,7 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ from carbo.errors import SpaceExhausted
 from carbo.numerics.threads import limited
 from carbo.numerics.types import Ints
 from carbo.settings import Settings
-from carbo.space.row_space import RowSpace
-from carbo.space.rows import row_key, row_keys
+from carbo.space.row_space import RowSpace, row_key, row_keys
 from carbo.surrogate.surrogate import Belief, Observations, Posterior, Surrogate
 
 
@@ -89,7 +88,7 @@ class _Asking:
         replicate, evaluated, self.repeated = self._engine.settings.replicate, set(self._keys), repeated
         for _ in range(n):
             try:
-                row = self._next(again=replicate and not self.repeated)
+                row = self._row(again=replicate and not self.repeated)
             except SpaceExhausted:
                 if not self.rows:
                     raise
@@ -98,31 +97,23 @@ class _Asking:
             self._pending.append(row)
             self.rows.append(row)
 
-    def _next(self, again: bool) -> Ints:
-        """The next row; where no other row is left an evaluated one again, if the settings permit that."""
-        name = self._random if self._begins else self._modelled
-        try:
-            return name(self._excluded(again))
-        except SpaceExhausted:
-            if not self._engine.settings.replicate:
-                raise
-            return name(self._excluded(again=True))
+    def _row(self, again: bool) -> Ints:
+        """The next row: never a pending or a failed one, and an evaluated one only `again`.
 
-    @property
-    def _begins(self) -> bool:
-        """Whether the model is not asked yet."""
-        few = len(self._keys) + len(self._pending) < self._engine.settings.initial
-        return few or not self._succeeded.any()
-
-    def _excluded(self, again: bool) -> Set[bytes]:
-        """Rows not to suggest: pending, failed, and evaluated, unless these may be evaluated again."""
+        Where no other row is left an evaluated one comes again, if the settings permit that.
+        """
         told = zip(self._keys, self._succeeded, strict=True)
-        return {key for key, ok in told if not (ok and again)} | {row_key(row) for row in self._pending}
+        excluded = {key for key, ok in told if not (ok and again)} | {row_key(row) for row in self._pending}
+        few = len(self._keys) + len(self._pending) < self._engine.settings.initial or not self._succeeded.any()
+        try:
+            return unseen(self._rng, self._space, excluded) if few else propose(self._rng, self._request(excluded))
+        except SpaceExhausted:
+            if again or not self._engine.settings.replicate:
+                raise
+        return self._row(again=True)
 
-    def _random(self, excluded: Set[bytes]) -> Ints:
-        return unseen(self._rng, self._space, excluded)
-
-    def _modelled(self, excluded: Set[bytes]) -> Ints:
+    def _request(self, excluded: Set[bytes]) -> Request:
+        """What is asked of the model, which is drawn once."""
         if self._posterior is None:
             self.belief, self._posterior = self._engine.surrogate.advance(self._rng, self.belief, self._observations)
             self._stall = Stall(self._space, self._engine.settings, self._observations, self._posterior)
@@ -130,7 +121,6 @@ class _Asking:
         if self._pending:
             model = model.extend(self._rng, np.array(self._pending))
         incumbent = self._space.hold(data.X[int(np.argmin(data.y))])
-        penalty: Callable[[Ints], np.ndarray] | None = None if failures is None else failures.log_success
+        penalty = None if failures is None else failures.log_success
         turn = self._stall.turn(len(self._pending)) if self._space is self._engine.space else None
-        settings = self._engine.settings
-        return propose(self._rng, Request(self._space, settings, model, excluded, incumbent, penalty, turn))
+        return Request(self._space, self._engine.settings, model, excluded, incumbent, penalty, turn)

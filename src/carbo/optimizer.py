@@ -20,7 +20,7 @@ from carbo.engine import Engine
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import Settings
-from carbo.space.rows import row_key
+from carbo.space.row_space import row_key
 from carbo.space.space import Params, Space
 from carbo.state import belief_from, belief_state, generator_from, generator_state, rows_from
 from carbo.surrogate.relevance import Relevance, influence

@@ -9,7 +9,7 @@ import carbo
 from carbo.acquisition.policy import Request, propose, remaining_rows
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import DEFAULT
-from carbo.space.rows import row_keys
+from carbo.space.row_space import row_keys
 from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
 SPACE = carbo.Space({f"x{i}": carbo.Binary() for i in range(6)})

@@ -26,7 +26,7 @@ from carbo.integrations.optuna.claims import CLAIM, REPEAT, claim_text, claims_s
 from carbo.integrations.optuna.engine import StudyEngine
 from carbo.integrations.optuna.space import Distributions
 from carbo.numerics.types import Ints
-from carbo.space.rows import row_keys
+from carbo.space.row_space import row_keys
 from tests.presets import CHEAP
 
 CHEAPEST = CHEAP | {"samples": 1, "burn_in": 2, "random_starts": 20}

@@ -19,7 +19,7 @@ from carbo.errors import DataError, SettingsError
 from carbo.inference.outcome import Scale, standardise
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import PRESETS
-from carbo.space.rows import row_keys
+from carbo.space.row_space import row_keys
 from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 from lab import cli, problems
 from lab.measure import acquisition_search, final_choice, prediction, recorded_cases

@@ -27,8 +27,7 @@ from carbo.errors import SpaceError
 from carbo.kernels.spectra import spectra_of, spectrum
 from carbo.numerics.types import Ints
 from carbo.space.graphs import path
-from carbo.space.row_space import RowSpace
-from carbo.space.rows import RowSet, row_key, row_keys
+from carbo.space.row_space import RowSet, RowSpace, row_key, row_keys
 from carbo.space.space import Params, Space
 from carbo.space.variables import Binary, Categorical, Float, Integer, Ordinal, Variable
 

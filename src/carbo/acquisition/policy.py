@@ -18,8 +18,7 @@ from carbo.acquisition.stall import Turn, doubles, first_fresh
 from carbo.acquisition.starts import exhausted, recombined, spray, unseen
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
-from carbo.space.row_space import RowSpace
-from carbo.space.rows import RowSet
+from carbo.space.row_space import RowSet, RowSpace
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.subset import PLENTY
 

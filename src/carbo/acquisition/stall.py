@@ -28,8 +28,7 @@ from scipy.special import ndtr
 from carbo.acquisition.search import leading
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
-from carbo.space.row_space import RowSpace
-from carbo.space.rows import row_keys
+from carbo.space.row_space import RowSpace, row_keys
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.surrogate import Observations, Posterior
 

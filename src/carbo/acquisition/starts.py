@@ -11,8 +11,7 @@ from carbo.acquisition.search import leading
 from carbo.acquisition.stall import doubles
 from carbo.errors import SpaceExhausted
 from carbo.numerics.types import Ints
-from carbo.space.row_space import ENUMERABLE, RowSpace
-from carbo.space.rows import RowSet, row_keys
+from carbo.space.row_space import ENUMERABLE, RowSet, RowSpace, row_keys
 from carbo.surrogate.ensemble import Recombined
 
 HALVES = 50

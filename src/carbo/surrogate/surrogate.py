@@ -142,14 +142,11 @@ class Surrogate:
         y, scale = standardise(values, shape.multiple)
         return belief._replace(chain=chain, shape=shape), View(Data(X, y), share, scale)
 
-    def draw(self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given) -> tuple[Chain, Ensemble]:
-        """The chain advanced by one draw, and the ensemble that its samples make."""
-        return self._draw(rng, chain, model, given, self.settings.samples)
-
-    def _draw(
-        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int
+    def draw(
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int | None = None
     ) -> tuple[Chain, Ensemble]:
-        sampling = self.settings.sampling._replace(samples=samples)
+        """The chain advanced by one draw, and the ensemble that its samples make; `samples`: not as many as usual."""
+        sampling = self.settings.sampling if samples is None else self.settings.sampling._replace(samples=samples)
         with limited(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
         return chain, self.condition(model.kernel, hypers, given.predict)
@@ -165,7 +162,7 @@ class Surrogate:
     ) -> tuple[Chain, Failures]:
         y, scale = standardise(1.0 - observations.succeeded.astype(np.float64))
         given = self._shares(*observations).of(Data(observations.X, y))
-        chain, model = self._draw(rng, chain, self.failure_model, given, FAILURE_SAMPLES)
+        chain, model = self.draw(rng, chain, self.failure_model, given, FAILURE_SAMPLES)
         return chain, Failures(model, scale)
 
     def _shares(self, X: Ints, values: Floats) -> Shares:

@@ -20,8 +20,7 @@ from carbo.integrations.optuna.memory import Memory, losses
 from carbo.numerics.types import Ints
 from carbo.optimizer import Optimizer
 from carbo.settings import Settings
-from carbo.space.row_space import RowSpace
-from carbo.space.rows import row_key
+from carbo.space.row_space import RowSpace, row_key
 from carbo.space.space import Params, Space
 from carbo.surrogate.surrogate import Belief, Observations
 
