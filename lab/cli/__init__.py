@@ -100,7 +100,7 @@ def _add_pace(what: Commands) -> None:
         "  python -m lab pace                                      default, paper and Optuna's GPSampler\n"
         "  python -m lab pace --method default,smac,tpe --variables 30 --observations 100\n",
     )
-    pace.add_argument("--method", default="default:patience=0+doubt=0.0,paper,gp-optuna", metavar="NAME,...",
+    pace.add_argument("--method", default="default:doubt=0.0,paper,gp-optuna", metavar="NAME,...",
                       help="methods as for `python -m lab run` (default %(default)s)")  # fmt: skip
     pace.add_argument("--variables", type=count, default=60, help="binary variables (default 60)")
     pace.add_argument("--observations", type=count, default=250, help="observations that they are told (default 250)")

@@ -29,7 +29,7 @@ TRAINED = "trained"
 EXAMPLES = """examples:
   python -m lab run --list
   python -m lab run --problem ising-0 --method random,annealing --runs 1-5 --jobs 2
-  python -m lab run --problem ising --method default,default:warp=none+patience=0 --out results/experiments
+  python -m lab run --problem ising --method default,default:warp=none+doubt=0.0 --out results/experiments
   python -m lab run --problem paper --method all --both-forms --data downloads/ --jobs 8
   python -m lab run --problem paper --method all --data downloads/ --engine ray --ray-address auto
   python -m lab run --problem nas --data digits --method default,random --runs 1-3

@@ -81,8 +81,8 @@ def measure(point: Point, preset: str, repeats: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     space = space_of(point)
     rows, values = trail(rng, space, landscape(rng, space), point.observations)
-    # without patience and doubt, whose suggestions need no search and would shorten the times
-    settings = preset_of(preset).changed({"threads": 1, "patience": 0, "doubt": 0.0})
+    # without doubt, whose suggestions need no search and would shorten the times
+    settings = preset_of(preset).changed({"threads": 1, "doubt": 0.0})
     optimizer = Optimizer(space, seed=1, settings=settings)
     before, unit = memory(), cholesky_unit(clock=time.process_time)
     told = _seconds(lambda: optimizer.tell(space.decode_many(rows), values))

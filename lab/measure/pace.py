@@ -3,7 +3,7 @@
 The data are those of `growth`: a trail of rows like that of an optimiser, on binary variables. Every method gets all of
 them and makes one suggestion that does not count, in which chains burn in. Then each in turn makes a suggestion and is
 told its value. Seconds are processor seconds of one thread; other work on the machine affects all methods alike. With
-patience = 0 and doubt = 0 every suggestion of the `default` preset is a whole search.
+doubt = 0 every suggestion of the `default` preset is a whole search.
 """
 
 from __future__ import annotations

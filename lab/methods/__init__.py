@@ -56,7 +56,7 @@ NOT_IN_EXTRA = {
 
 
 def method(name: str) -> Method:
-    """The method of that name, or a preset with settings changed, such as "default:warp=none+patience=0".
+    """The method of that name, or a preset with settings changed, such as "default:warp=none+doubt=0.0".
 
     SettingsError when there is no such method, or when a package that it needs is missing.
     """

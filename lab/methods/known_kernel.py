@@ -27,7 +27,7 @@ def _start(settings: Settings, space: Space, seed: int, budget: int) -> Strategy
 
 
 def variant(changes: str) -> Method:
-    """The method with settings changed, as `presets.with_changes` reads them: "acquisition=kg+patience=0"."""
+    """The method with settings changed, as `presets.with_changes` reads them: "acquisition=kg+doubt=0.0"."""
     name, title = f"{NAME}:{changes}", f"{TITLE}, {changes.replace('+', ', ')}"
     return _method(name, title, with_changes(SETTINGS, changes, name))
 

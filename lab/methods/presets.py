@@ -93,7 +93,7 @@ def _variant(name: str, title: str, settings: Settings) -> Method:
 
 
 def settings_of(name: str) -> Settings:
-    """The settings of a preset, or of one with settings changed: "default:patience=0+priors.weight_sd=3.0".
+    """The settings of a preset, or of one with settings changed: "default:doubt=0.0+priors.weight_sd=3.0".
 
     Values are read as JSON, or as text where they are no JSON. Raises SettingsError for any other name.
     """
@@ -106,7 +106,7 @@ def settings_of(name: str) -> Settings:
 
 
 def with_changes(settings: Settings, changes: str, name: str) -> Settings:
-    """Settings with changes such as "patience=0+priors.weight_sd=3.0". SettingsError about `name` for other texts."""
+    """Settings with changes such as "doubt=0.0+priors.weight_sd=3.0". SettingsError about `name` for other texts."""
     pairs = [change.partition("=") for change in changes.split("+")]
     if not all(key and equals and value for key, equals, value in pairs):
         raise _not_a_variant(name)
@@ -118,7 +118,7 @@ def with_changes(settings: Settings, changes: str, name: str) -> Settings:
 
 
 def _not_a_variant(name: str) -> SettingsError:
-    return SettingsError(f"method: expected a preset with settings changed, such as default:patience=0+warp=none, "
+    return SettingsError(f"method: expected a preset with settings changed, such as default:doubt=0.0+warp=none, "
                          f"got {name!r}; the presets are {', '.join(PRESETS)}")  # fmt: skip
 
 

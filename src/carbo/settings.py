@@ -51,8 +51,6 @@ class Settings:
     leaps           whether a climber leaps 2, 4, 8, ... levels along a path or cycle, or only steps to the next
     random_starts, spray_starts, climbers   rows where the search starts: random ones, rows near the best one; and how
                     many of them climb
-    patience        after so many evaluations in a row without a better value, every other suggestion is the best
-                    neighbour of the best point. 0: never
     doubt           after the model expected so many improvements that did not come, two of three suggestions are
                     changes, and pairs of changes, of the best point (docs/model.md). 0: never
     exhaustive      spaces of at most this many points are scored whole
@@ -77,7 +75,6 @@ class Settings:
     random_starts: int = 2_000
     spray_starts: int = 200
     climbers: int = 20
-    patience: int = 4
     doubt: float = 4.0
     exhaustive: int = 4_096
     initial: int = 20
@@ -93,7 +90,7 @@ class Settings:
             raise SettingsError(f"setting 'acquisition': expected a name or a function (mu, sd, best) -> scores, "
                                 f"got {self.acquisition!r}")  # fmt: skip
         least = {"highest_order": 1, "samples": 1, "burn_in": 0, "random_starts": 1,
-                 "spray_starts": 0, "climbers": 1, "patience": 0, "exhaustive": 0,
+                 "spray_starts": 0, "climbers": 1, "exhaustive": 0,
                  "initial": 1}  # fmt: skip
         for key, low in least.items():
             object.__setattr__(self, key, _whole(key, getattr(self, key), low))
@@ -141,7 +138,7 @@ class Settings:
         """
         named = {**SINCE, **dotted(values)}
         for name in GONE.keys() & named.keys():
-            if not implied(name, named):
+            if not implied(name, named) and name not in DROPPED:
                 raise SettingsError(
                     f"setting {name!r}: it is gone; expected {_left(name, named)!r}, the only value left, got "
                     f"{named[name]!r}; go on with the version of carbo that saved it"
@@ -171,7 +168,6 @@ SINCE: dict[str, Any] = {
     "threads": None,
     "leaps": False,
     "warp": "none",
-    "patience": 0,
     "learn_from": None,
     "predict_from": None,
     "adjacent": "none",
@@ -182,6 +178,7 @@ SINCE: dict[str, Any] = {
 setting have this value. Priors have dotted names, such as "priors.beta_sd". Add every new setting here."""
 
 GONE: dict[str, Any] = {
+    "patience": 0,
     "product_term": False,
     "sampler": lambda named: "slice" if named.get("kernel") == "product" else "auto",
     "leapfrogs": 10,
@@ -200,6 +197,11 @@ GONE: dict[str, Any] = {
 }
 """Settings that no longer exist, with the only value left, or a function of the other saved settings that gives it;
 priors have dotted names. Move every deleted setting here; no name is in both tables."""
+
+
+DROPPED = ("patience",)
+"""Deleted settings whose other values are read too, and dropped: an optimiser saved with them goes on without them, and
+its suggestions may differ from those of the version that saved it."""
 
 
 def implied(name: str, named: Mapping[str, Any]) -> bool:
@@ -266,7 +268,6 @@ PAPER = Settings(
     leaps=False,
     random_starts=20_000,
     spray_starts=20,
-    patience=0,
     doubt=0.0,
 )
 """COMBO as published: product kernel, Horseshoe on beta, EI over 10 slice samples, 20,020 starts, 20 climbers."""

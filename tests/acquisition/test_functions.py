@@ -253,7 +253,7 @@ def test_a_new_acquisition_is_a_name_in_the_table_and_every_door_takes_it(monkey
     """What the contributor's guide promises: one entry, and no other file."""
     monkeypatch.setitem(acq.ACQUISITIONS, "certain", acq.Acquisition(lambda mu, sd, best: -mu.mean(axis=0), True))
     space = carbo.Space({f"x{i}": carbo.Binary() for i in range(6)})
-    optimizer = carbo.Optimizer(space, seed=0, settings={**CHEAP, "acquisition": "certain", "patience": 0})
+    optimizer = carbo.Optimizer(space, seed=0, settings={**CHEAP, "acquisition": "certain"})
     optimizer.tell(
         rows := space.decode_many(space.random_rows(np.random.default_rng(0), 12)), [sum(r.values()) for r in rows]
     )

@@ -240,9 +240,9 @@ def far(mu: Floats, sd: Floats, best: Floats) -> Floats:
 
 @pytest.mark.usefixtures("refuted")
 def test_two_of_three_suggestions_are_pairs_and_the_third_is_the_models() -> None:
-    plain = at_the_floor(0.0, patience=0, acquisition=far).ask(9)
+    plain = at_the_floor(0.0, acquisition=far).ask(9)
     assert all(BITS.encode(p).sum() > 2 for p in plain)
-    turns = [int(BITS.encode(p).sum()) for p in at_the_floor(4.0, patience=0, acquisition=far).ask(9)]
+    turns = [int(BITS.encode(p).sum()) for p in at_the_floor(4.0, acquisition=far).ask(9)]
     assert sorted(turns[i::3] == [2, 2, 2] for i in range(3)) == [False, True, True]
 
 
@@ -254,7 +254,7 @@ def test_the_first_pairs_are_of_what_does_much_and_what_does_a_little() -> None:
     rows = np.concatenate([np.zeros((1, 8), dtype=np.intp), np.eye(8, dtype=np.intp)])
 
     def comes(seed: int) -> bool:
-        opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": 4.0, "patience": 0})
+        opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": 4.0})
         opt.tell(BITS.decode_many(rows), (rows @ [10.0, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).tolist())
         return any(row[:2].all() and row.sum() == 2 for row in map(BITS.encode, opt.ask(3)))
 
@@ -271,7 +271,7 @@ def test_the_model_has_its_turn_after_failures_too(monkeypatch: pytest.MonkeyPat
         return propose(rng, request)
 
     monkeypatch.setattr("carbo.engine.propose", spy)
-    opt = at_the_floor(4.0, patience=0)
+    opt = at_the_floor(4.0)
     for _ in range(9):
         opt.tell(opt.ask(), None)
     assert sorted(tuple(turns[i::3]) for i in range(3)) == [(False,) * 3, (False,) * 3, (True,) * 3]
@@ -292,12 +292,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Ints, Floats, in
 def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
     monkeypatch.setattr("carbo.acquisition.stall.RATE", 0.0)
-    at_the_floor(1e-300, patience=0, acquisition=far).ask(3)
+    at_the_floor(1e-300, acquisition=far).ask(3)
     ((*_, promised),) = calls  # once for all that is suggested together
     assert 0.0 < promised < 12
 
     def pairs(threshold: float) -> int:
-        asked = at_the_floor(threshold, patience=0, acquisition=far).ask(3)
+        asked = at_the_floor(threshold, acquisition=far).ask(3)
         return sum(BITS.encode(p).sum() == 2 for p in asked)
 
     assert pairs(0.999 * promised) == 2
@@ -311,7 +311,7 @@ def test_a_long_drought_alone_is_no_reason_to_doubt(
 ) -> None:
     """Of the 12 values in vain, not of those before them too, a tenth must be expected to be improvements."""
     monkeypatch.setattr("carbo.acquisition.stall.expected", lambda *_: 12 * share)
-    asked = at_the_floor(0.1, before=before, patience=0, acquisition=far).ask(3)
+    asked = at_the_floor(0.1, before=before, acquisition=far).ask(3)
     assert sum(BITS.encode(p).sum() == 2 for p in asked) == pairs
 
 
@@ -342,7 +342,7 @@ def test_each_value_that_the_model_has_seen_is_known_by_its_place(
 @pytest.mark.usefixtures("refuted")
 def test_what_is_changed_is_the_row_where_improvements_ended() -> None:
     """Not the one that was better than it by next to nothing since."""
-    opt = at_the_floor(4.0, patience=0, acquisition=far)
+    opt = at_the_floor(4.0, acquisition=far)
     opt.tell(BITS.decode(np.ones(8, dtype=np.intp)), -1e-6)
     assert sum(BITS.encode(p).sum() == 2 for p in opt.ask(3)) == 2
 

@@ -19,8 +19,7 @@ import pytest
 
 import carbo
 from carbo import Binary, Categorical, Integer, Optimizer, Ordinal, Space
-from carbo.acquisition.policy import Request, propose
-from carbo.numerics.types import Floats, Ints
+from carbo.numerics.types import Floats
 from carbo.optimizer import STATE_VERSION
 from carbo.space.space import Params
 from carbo.surrogate.ensemble import Ensemble
@@ -1195,88 +1194,3 @@ def test_predictions_for_what_is_no_point_are_refused(given: Any) -> None:
 
 
 # Patience
-
-
-def stalled(vain: int, neighbours: int = 0) -> tuple[Optimizer, Ints]:
-    """An optimiser whose best point was followed by `vain` worse ones, some of them beside it; and that point."""
-    space = binary(14)
-    opt = cheap(space, "default", samples=3, burn_in=5, initial=1, exhaustive=0)
-    rows = space.random_rows(np.random.default_rng(vain), 6 + vain - neighbours)
-    best = rows[5].copy()
-    beside = space.rows.neighbours(best[None])[0][:neighbours]
-    order = np.concatenate([rows, beside])
-    opt.tell(space.decode_many(order), [5.0, 4.0, 6.0, 5.5, 4.5, 0.0, *(1.0 + np.arange(vain) % 3)])
-    return opt, best
-
-
-def edges_away(opt: Optimizer, centre: Ints) -> int:
-    return int(np.count_nonzero(opt.space.encode(opt.ask()) != centre))
-
-
-@pytest.mark.parametrize("vain", [4, 6, 10])
-def test_every_other_suggestion_of_a_stalled_run_is_beside_the_best_point(vain: int) -> None:
-    assert edges_away(*stalled(vain)) == 1
-
-
-def test_pending_suggestions_take_turns_too() -> None:
-    opt, best = stalled(4)
-    away = [int(np.count_nonzero(opt.space.encode(p) != best)) for p in opt.ask(6)]
-    assert away[::2] == [1, 1, 1]
-
-
-def test_failures_in_a_stalled_run_take_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or else neighbour after neighbour of the best point would be tried while they fail."""
-    turns = []
-
-    def spy(rng: np.random.Generator, request: Request) -> Ints:
-        turns.append(request.turn is not None)
-        return propose(rng, request)
-
-    monkeypatch.setattr("carbo.engine.propose", spy)
-    opt, _ = stalled(4)
-    for _ in range(6):
-        opt.tell(opt.ask(), None)
-    assert turns == [True, False] * 3
-
-
-@pytest.mark.parametrize(("value", "tried"), [(9.0, True), (None, False)])
-def test_a_neighbour_that_is_likely_to_fail_does_not_get_its_turn(value: float | None, tried: bool) -> None:
-    """One neighbour of the best point is left, with x0 changed; wherever that was so, it was bad, or it failed."""
-    space = binary(14)
-    opt = cheap(space, "default", samples=3, burn_in=5, initial=1, exhaustive=0)
-    best, others = np.zeros((1, 14), dtype=np.intp), np.eye(14, dtype=np.intp)[1:]
-    changed = space.random_rows(np.random.default_rng(0), 21)
-    changed[:, 0] = 1
-    rows = np.concatenate([best, others, changed])
-    opt.tell(space.decode_many(rows), [0.0, *(1.0 + np.arange(13) % 3), *[value] * 21])
-    assert (edges_away(opt, best[0]) == 1) is tried
-
-
-def test_a_stalled_run_goes_on_elsewhere_when_no_neighbour_is_left() -> None:
-    opt, best = stalled(14, neighbours=14)
-    assert edges_away(opt, best) > 1
-
-
-def test_a_model_that_is_sure_of_something_wrong_is_found_out() -> None:
-    """In the data x0 = 1 is worse by ten every time; beside the best point it is the optimum.
-
-    Without patience the model never looks there; with it the optimum is found once all 12 neighbours had their turn.
-    """
-    space = binary(12)
-
-    def cost(row: Ints) -> float:
-        return -1.0 if row[0] and row[1:].sum() == 0 else 10.0 * row[0] + float(row[1:].sum())
-
-    def found(patience: int) -> float:
-        opt = cheap(space, "default", samples=3, burn_in=10, patience=patience, initial=1, exhaustive=0)
-        rows = space.random_rows(np.random.default_rng(0), 30)
-        rows[0] = 0
-        opt.tell(space.decode_many(rows), [cost(row) for row in rows])
-        for _ in range(4 + 2 * 12):
-            params = opt.ask()
-            opt.tell(params, cost(space.encode(params)))
-        assert opt.best is not None
-        return opt.best.value
-
-    assert found(4) == -1.0
-    assert found(0) == 0.0

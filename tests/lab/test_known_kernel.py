@@ -85,7 +85,7 @@ def test_values_that_are_all_the_same_do_no_harm() -> None:
     assert not (run.ask() == rows).all(axis=1).any()
 
 
-@pytest.mark.parametrize("name", ["default-told", "default-told:acquisition=ucb+patience=0"])
+@pytest.mark.parametrize("name", ["default-told", "default-told:acquisition=ucb+doubt=0.0"])
 def test_the_known_kernel_finds_the_largest_cut(name: str) -> None:
     problem = random_maxcut(seed=5, nodes=9, density=1.0)  # 36 weights: known after 40 evaluations, whatever the seed
     run, best = method(name).start(problem.space, 1, 60), np.inf
@@ -101,15 +101,15 @@ def test_the_known_kernel_finds_the_largest_cut(name: str) -> None:
 
 def test_the_known_kernel_is_asked_for_by_name_and_says_what_it_is() -> None:
     assert all("default-told" not in names for names in METHOD_GROUPS.values())
-    plain, changed = method("default-told"), method("default-told:acquisition=ucb+patience=0")
+    plain, changed = method("default-told"), method("default-told:acquisition=ucb+doubt=0.0")
     assert plain.settings["acquisition"] == "ei"
     assert changed.settings["acquisition"] == "ucb"
-    assert (changed.name, plain.settings["told"]) == ("default-told:acquisition=ucb+patience=0", "pairs")
-    assert changed.title == f"{plain.title}, acquisition=ucb, patience=0"
+    assert (changed.name, plain.settings["told"]) == ("default-told:acquisition=ucb+doubt=0.0", "pairs")
+    assert changed.title == f"{plain.title}, acquisition=ucb, doubt=0.0"
     assert plain.objection(Space({"a": Categorical(["x", "y", "z"])})) == "it takes binary variables only"
 
 
-@pytest.mark.parametrize("changes", ["patience", "patience=", "=3", "patience=0+", "no_such=1"])
+@pytest.mark.parametrize("changes", ["doubt", "doubt=", "=3", "doubt=0.0+", "no_such=1"])
 def test_a_wrong_change_is_refused(changes: str) -> None:
     with pytest.raises(SettingsError) as refused:
         method(f"default-told:{changes}")

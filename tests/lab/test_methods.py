@@ -319,7 +319,7 @@ def unlimited(settings: Settings) -> Settings:
 
 
 def test_where_values_are_noisy_the_default_preset_may_evaluate_again() -> None:
-    changes = {"default": True, "default:patience=0": True, "default:initial=5": True,
+    changes = {"default": True, "default:doubt=0.0": True, "default:initial=5": True,
                "default:replicate=false": False, "paper": False, "paper:samples=3": False}  # fmt: skip
     for name, again in changes.items():
         usual, noisy = method(name).version_for(noisy=False), method(name).version_for(noisy=True)
@@ -539,9 +539,9 @@ def test_levels_reach_smac_as_integers_and_the_rest_as_categories() -> None:
 
 
 def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
-    name = "default:patience=0+warp=none+priors.weight_sd=3.0"
+    name = "default:doubt=0.0+warp=none+priors.weight_sd=3.0"
     priors = dataclasses.replace(DEFAULT.priors, weight_sd=3.0)
-    changed = dataclasses.replace(DEFAULT, initial=1, patience=0, warp="none", priors=priors)
+    changed = dataclasses.replace(DEFAULT, initial=1, doubt=0.0, warp="none", priors=priors)
     assert recorded(name) == unlimited(changed)
     assert method(name).name == name
 
@@ -549,12 +549,12 @@ def test_a_variant_is_the_preset_with_what_it_names_changed() -> None:
 @pytest.mark.parametrize(
     ("name", "named"),
     [
-        ("default:", "default:patience=0"),
-        ("default:patience", "default:patience=0"),
-        ("default:patience=", "default:patience=0"),
-        ("annealing:patience=0", "presets are default, paper"),
+        ("default:", "default:doubt=0.0"),
+        ("default:doubt", "default:doubt=0.0"),
+        ("default:doubt=", "default:doubt=0.0"),
+        ("annealing:doubt=0.0", "presets are default, paper"),
         ("default:patient=0", "'patient'"),
-        ("default:patience=-1", "patience"),
+        ("default:doubt=-1", "doubt"),
         ("default:priors.weight=3", "'weight'"),
         ("default:warp=sideways", "'sideways'"),
         ("default:design=spread", "'design'"),
@@ -566,6 +566,6 @@ def test_a_wrong_variant_is_refused_by_name(name: str, named: str) -> None:
 
 
 def test_a_variant_may_start_from_fewer_points() -> None:
-    assert method("default:patience=0").initial is None
+    assert method("default:doubt=0.0").initial is None
     fewer = method("default:initial=5")
     assert (fewer.initial, fewer.settings["initial"], recorded(fewer.name).initial) == (5, 5, 5)

@@ -245,13 +245,13 @@ def test_settings_for_noisy_values_belong_to_the_version_that_has_them() -> None
 def test_a_variants_settings_for_noisy_values_belong_to_it_too_whatever_the_preset_is_by_now() -> None:
     old = {"replicate": False, "x": 1}  # no settings of today's
     records = [
-        *branin("default:patience=0", {1: 4.0}, settings=old),
-        record("pest-control", "default:patience=0", 1, falling(12.0, 320), settings={**old, "replicate": True}),
+        *branin("default:doubt=0.0", {1: 4.0}, settings=old),
+        record("pest-control", "default:doubt=0.0", 1, falling(12.0, 320), settings={**old, "replicate": True}),
         *branin("paper", {1: 4.0}, settings=old),
         record("pest-control", "paper", 1, falling(12.0, 320), settings={**old, "replicate": True}),
     ]
     assert [version.method for version in arrange(records, Selection(all_versions=True)).versions] == [
-        "paper", "paper", "default:patience=0"]  # fmt: skip
+        "paper", "paper", "default:doubt=0.0"]  # fmt: skip
 
 
 def test_three_versions_of_one_revision_have_three_labels() -> None:

@@ -108,7 +108,7 @@ def fresh_neighbours(request: Request) -> Ints | None:
 
 def fresh_double(request: Request) -> Ints | None:
     """The first permitted row two changes from the turn's row; None where there is no such turn, or no such row."""
-    if request.turn is None or request.turn.tried is None:
+    if request.turn is None:
         return None
     row = request.turn.row
     _, column, value = request.space.moves(row[None])
@@ -122,7 +122,7 @@ def _fresh(request: Request) -> Callable[[Ints], Bools]:
     """Which rows may be suggested in their turn: none that is likely to fail, and in doubt none that was evaluated."""
     assert request.turn is not None
     penalty = request.penalty
-    excluded = RowSet(request.excluded | (request.turn.tried or set()), request.space.sizes)
+    excluded = RowSet(request.excluded | request.turn.tried, request.space.sizes)
 
     def fresh(rows: Ints) -> Bools:
         out = request.permitted(rows, excluded)

@@ -47,39 +47,29 @@ BLOCK = 256
 
 
 class Turn(NamedTuple):
-    """What is suggested in place of the model's row: a single change of this row, while any is left.
+    """What is suggested in place of the model's row: a single change of this row, then two changes at once.
 
-    tried   where the model is doubted, the keys of all evaluated rows: none of them comes again, and where no single
-            change is left, two changes come at once
+    tried   the keys of all evaluated rows: none of them comes again
     """
 
     row: Ints
-    tried: Set[bytes] | None = None
+    tried: Set[bytes]
 
 
 class Stall:
     """Whether the search has stalled, and what is suggested then.
 
-    After `patience` evaluations without a better value, every other suggestion is a neighbour of the best row. Once the
-    model expects `doubt` improvements that did not come, two of three suggestions are changes of the row where
+    Once the model expects `doubt` improvements that did not come, two of three suggestions are changes of the row where
     improvements ended.
     """
 
     def __init__(self, space: RowSpace, settings: Settings, observations: Observations, posterior: Posterior) -> None:
         self._settings, self._posterior, self._evaluated = settings, posterior, len(observations.values)
-        data = posterior.view.data
-        best = int(np.argmin(data.y))
-        self._best = data.X[best]
-        self._since_best = len(observations.values) - 1 - int(np.flatnonzero(observations.succeeded)[best])
         self._listed = space.cardinality <= settings.exhaustive
 
     def turn(self, pending: int) -> Turn | None:
         """What is suggested now, with so many rows pending; None: what the model suggests."""
-        patience = self._settings.patience
-        if self._doubted is not None:
-            return self._doubted if (self._evaluated + pending) % CYCLE else None
-        waited = self._since_best - patience
-        return Turn(self._best) if patience > 0 and waited >= 0 and (waited + pending) % 2 == 0 else None
+        return self._doubted if (self._evaluated + pending) % CYCLE else None
 
     @cached_property
     def _doubted(self) -> Turn | None:
