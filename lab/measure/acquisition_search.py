@@ -26,7 +26,7 @@ from carbo.acquisition.policy import Request, best_starts, maximise
 from carbo.acquisition.search import Domain, Found, Objective
 from carbo.acquisition.starts import spray
 from carbo.errors import SettingsError
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Ints
 from carbo.space.rows import row_keys
 from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared_lines
@@ -79,7 +79,7 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     lines: list[dict[str, Any]] = []
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
-        with limited(n, settings.threads):
+        with limit_threads(n, settings.threads):
             top = SEARCHES.get(name, _with_settings)(np.random.default_rng(0), request, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines

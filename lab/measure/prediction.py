@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.errors import SettingsError
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
@@ -121,7 +121,7 @@ def _at_mode(
     from carbo.surrogate import ensemble
 
     belief, view = surrogate.view(belief, told)
-    with limited(len(view.given.learn.y), surrogate.settings.threads):
+    with limit_threads(len(view.given.learn.y), surrogate.settings.threads):
         model = surrogate.models.of(belief.shape)
         _, hyper = chain.mode(model, view.given.learn, restarts)
     return belief, ensemble.build(model.kernel, [hyper], view.given.predict), view.scale

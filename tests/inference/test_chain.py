@@ -29,7 +29,7 @@ from carbo.inference.priors import Priors, Slopes, Supports
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectrum
-from carbo.numerics import hmc as hamiltonian
+from carbo.numerics import hmc
 from carbo.numerics.hmc import Place
 from carbo.numerics.types import Floats
 from carbo.settings import STANDARD as DEFAULT
@@ -408,22 +408,22 @@ def test_the_step_of_a_coordinate_follows_its_spread_as_far_as_that_is_believed(
 
 
 class Recorder:
-    """Stands in for `hamiltonian.trajectory` and remembers how it was called."""
+    """Stands in for `hmc.transition` and remembers how it was called."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[Floats] = []
         self.leaps: list[int] = []
         self.chances: list[float] = []
         self.starts: list[Place] = []
-        self._plain = hamiltonian.trajectory
-        monkeypatch.setattr(hamiltonian, "trajectory", self.trajectory)
+        self._plain = hmc.transition
+        monkeypatch.setattr(hmc, "transition", self.transition)
 
-    def trajectory(self, rng: Any, here: Place, target: Any, box: Any, size: Floats, leaps: int) -> hamiltonian.Move:
+    def transition(self, rng: Any, here: Place, target: Any, box: Any, size: Floats, leaps: int) -> hmc.Transition:
         move = self._plain(rng, here, target, box, size, leaps)
         self.starts.append(here)
         self.sizes.append(size)
         self.leaps.append(leaps)
-        self.chances.append(move.chance)
+        self.chances.append(move.acceptance)
         return move
 
 

@@ -16,8 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from carbo.numerics import hmc as hamiltonian
-from carbo.numerics.hmc import Box, Move, Place, Target, trajectory
+from carbo.numerics.hmc import Box, Place, Target, Transition, transition
 from carbo.numerics.types import Floats
 from tests.checks import assert_plausible, assert_rejected, p_value
 
@@ -83,16 +82,16 @@ class End(NamedTuple):
 
 
 def run(x: Floats, p: Floats, target: Target, box: Box, size: Floats, leaps: int) -> End:
-    """The end of a trajectory from (x, p) that is accepted however bad, as `trajectory` itself went."""
+    """The end of a trajectory from (x, p) that is accepted however bad, as `transition` itself went."""
     watched = Watched(*box)
     watched.momenta, watched.turns = [], []
     here = target(x)
     assert here is not None
-    move = trajectory(Scripted(p), here, target, watched, size, leaps)
+    move = transition(Scripted(p), here, target, watched, size, leaps)
     there, p_end = move.place, watched.momenta[-1] + 0.5 * size * move.place.gradient
     gain = float(there.log_f - 0.5 * p_end @ p_end - here.log_f + 0.5 * p @ p)
     assert gain > -600.0  # or it would have stayed
-    assert move.chance == pytest.approx(math.exp(min(gain, 0.0)), rel=1e-9)
+    assert move.acceptance == pytest.approx(math.exp(min(gain, 0.0)), rel=1e-9)
     return End(there.x, p_end, gain, np.array(watched.turns))
 
 
@@ -169,12 +168,12 @@ def test_the_error_of_the_energy_falls_with_the_square_of_the_step(target: str) 
 def test_a_move_is_accepted_below_its_chance_and_not_above(seed: int) -> None:
     x, p, _ = beginning(seed, OPEN)
     here, size = normal(x), np.full(3, 1.1)
-    chance = trajectory(Scripted(p), here, normal, OPEN, size, 3).chance
-    below = trajectory(Scripted(p, chance * (1 - 1e-9)), here, normal, OPEN, size, 3)
+    chance = transition(Scripted(p), here, normal, OPEN, size, 3).acceptance
+    below = transition(Scripted(p, chance * (1 - 1e-9)), here, normal, OPEN, size, 3)
     assert below.place is not here
     np.testing.assert_array_equal(below.place.gradient, normal(below.place.x).gradient)
     if chance < 1.0:
-        assert trajectory(Scripted(p, chance * (1 + 1e-9)), here, normal, OPEN, size, 3).place is here
+        assert transition(Scripted(p, chance * (1 + 1e-9)), here, normal, OPEN, size, 3).place is here
 
 
 # -- walls -----------------------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def test_no_step_is_so_long_that_it_leaves_the_box(far: float) -> None:
         assert np.all(np.abs(turned) == 1.0)
     rng, here = np.random.default_rng(0), normal(np.array([0.0, 0.1, 0.2]))
     for _ in range(50):
-        here = trajectory(rng, here, normal, TIGHT, np.full(3, min(far, 1e6)), 3).place
+        here = transition(rng, here, normal, TIGHT, np.full(3, min(far, 1e6)), 3).place
         assert np.all((here.x >= TIGHT.low) & (here.x <= TIGHT.high))
 
 
@@ -292,10 +291,10 @@ def with_a_hole() -> Law:
 
 
 LAWS = {"correlated": correlated, "flat": flat, "against walls": against_walls, "with a hole": with_a_hole}
-Transition = Callable[[np.random.Generator, Place, Target, Box, Floats, int], Move]
+Sampler = Callable[[np.random.Generator, Place, Target, Box, Floats, int], Transition]
 
 
-def after(seed: int, law: Law, step: Transition, leaps: int = LEAPS) -> dict[str, float]:
+def after(seed: int, law: Law, step: Sampler, leaps: int = LEAPS) -> dict[str, float]:
     """p-values of the replicates' ends."""
     rng = np.random.default_rng(seed)
     starts, ends = law.draw(rng, REPLICATES), []
@@ -313,7 +312,7 @@ def after(seed: int, law: Law, step: Transition, leaps: int = LEAPS) -> dict[str
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_transition_leaves_its_density_invariant(name: str) -> None:
-    assert_plausible(after(1, LAWS[name](), trajectory))
+    assert_plausible(after(1, LAWS[name](), transition))
 
 
 class Accepting(np.random.Generator):
@@ -340,21 +339,21 @@ class Clipped(Box):
         return np.clip(x, self.low, self.high), p
 
 
-def of_generator(kind: type[np.random.Generator]) -> Transition:
-    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-        return trajectory(kind(rng.bit_generator), here, target, box, size, leaps)
+def of_generator(kind: type[np.random.Generator]) -> Sampler:
+    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
+        return transition(kind(rng.bit_generator), here, target, box, size, leaps)
 
     return step
 
 
-def of_box(kind: type[Box]) -> Transition:
-    return lambda rng, here, target, box, size, leaps: trajectory(rng, here, target, kind(*box), size, leaps)
+def of_box(kind: type[Box]) -> Sampler:
+    return lambda rng, here, target, box, size, leaps: transition(rng, here, target, kind(*box), size, leaps)
 
 
 def without_last_half(
     rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int
-) -> Move:
-    """The leapfrog steps of `trajectory`, the last half step of the momentum left out."""
+) -> Transition:
+    """The leapfrog steps of `transition`, the last half step of the momentum left out."""
     p = rng.standard_normal(len(here.x))
     energy, there = here.log_f - 0.5 * p @ p, here
     for i in range(leaps):
@@ -364,15 +363,15 @@ def without_last_half(
         assert arrived is not None
         there = arrived
     gain = there.log_f - 0.5 * p @ p - energy
-    return Move(there if math.log(rng.random()) < gain else here, 1.0)
+    return Transition(there if math.log(rng.random()) < gain else here, 1.0)
 
 
-def of_size_here(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
+def of_size_here(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
     """A step that depends on where it starts: no way back."""
-    return trajectory(rng, here, target, box, size * math.exp(-0.5 * abs(float(here.x[0]))), leaps)
+    return transition(rng, here, target, box, size * math.exp(-0.5 * abs(float(here.x[0]))), leaps)
 
 
-BROKEN: dict[str, tuple[str, Transition, int]] = {
+BROKEN: dict[str, tuple[str, Sampler, int]] = {
     "every move accepted": ("correlated", of_generator(Accepting), LEAPS),
     "momenta too large": ("correlated", of_generator(Hot), LEAPS),
     "last half step left out": ("correlated", without_last_half, 1),
@@ -397,9 +396,9 @@ def test_a_wrong_gradient_costs_acceptance_and_not_the_law() -> None:
         right = normal(x)
         return right._replace(gradient=0.6 * right.gradient)
 
-    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-        move = trajectory(rng, here, target, box, size, leaps)
-        chances.append(move.chance)
+    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
+        move = transition(rng, here, target, box, size, leaps)
+        chances.append(move.acceptance)
         return move
 
     assert_plausible(after(1, law._replace(target=wrong), step))
@@ -416,10 +415,10 @@ def test_where_the_target_has_no_answer_nobody_goes() -> None:
     law, rng = with_a_hole(), np.random.default_rng(0)
     here, stopped = normal(np.array([0.2, 0.0, 0.0])), 0
     for _ in range(300):
-        move = trajectory(rng, here, law.target, law.box, law.size, LEAPS)
-        stopped += move.chance == 0.0
+        move = transition(rng, here, law.target, law.box, law.size, LEAPS)
+        stopped += move.acceptance == 0.0
         assert move.place.x[0] < 0.3
-        assert move.chance > 0.0 or move.place is here
+        assert move.acceptance > 0.0 or move.place is here
         here = move.place
     assert stopped > 30
 
@@ -427,8 +426,8 @@ def test_where_the_target_has_no_answer_nobody_goes() -> None:
 @pytest.mark.parametrize("worth", [math.nan, -math.inf])
 def test_a_place_without_a_finite_density_is_not_entered(worth: float) -> None:
     here = normal(np.zeros(3))
-    move = trajectory(np.random.default_rng(0), here, lambda x: normal(x)._replace(log_f=worth), OPEN, np.ones(3), 2)
-    assert move == Move(here, 0.0)
+    move = transition(np.random.default_rng(0), here, lambda x: normal(x)._replace(log_f=worth), OPEN, np.ones(3), 2)
+    assert move == Transition(here, 0.0)
 
 
 # -- repeats ---------------------------------------------------------------------------------------------------------
@@ -438,7 +437,7 @@ def test_the_same_seed_gives_the_same_chain_and_another_seed_another() -> None:
     def chain(seed: int) -> Floats:
         rng, here, xs = np.random.default_rng(seed), bent(np.zeros(3)), []
         for _ in range(20):
-            here = trajectory(rng, here, bent, TIGHT, np.full(3, 0.3), 5).place
+            here = transition(rng, here, bent, TIGHT, np.full(3, 0.3), 5).place
             xs.append(here.x)
         return np.array(xs)
 
@@ -450,6 +449,6 @@ def test_a_note_of_the_target_comes_with_the_place() -> None:
     def noted(x: Floats) -> Place:
         return normal(x)._replace(note=tuple(x))
 
-    here = hamiltonian.trajectory(Scripted(np.ones(3)), noted(np.zeros(3)), noted, OPEN, np.full(3, 0.1), 3).place
+    here = transition(Scripted(np.ones(3)), noted(np.zeros(3)), noted, OPEN, np.full(3, 0.1), 3).place
     assert here.note == tuple(here.x)
     assert here.x[0] != 0.0

@@ -23,7 +23,7 @@ from carbo.inference import priors
 from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.inference.likelihood import Likelihood
 from carbo.kernels.base import Kernel, Scales
-from carbo.numerics import hmc as hamiltonian
+from carbo.numerics import hmc
 from carbo.numerics.hmc import Box, Place
 from carbo.numerics.types import Floats, Ints
 
@@ -209,10 +209,10 @@ def _start(density: Posterior, x: Floats) -> Place:
 
 def _move(
     rng: np.random.Generator, here: Place, density: Posterior, tuning: Tuning, sampling: Sampling
-) -> hamiltonian.Move:
+) -> hmc.Transition:
     """One trajectory of random length, so that no period of the dynamics is met."""
     leaps = int(rng.integers((sampling.leapfrogs + 1) // 2, sampling.leapfrogs + 1))
-    return hamiltonian.trajectory(rng, here, density, density.box, tuning.size, leaps)
+    return hmc.transition(rng, here, density, density.box, tuning.size, leaps)
 
 
 def _climb(density: Posterior, here: Place) -> Place:

@@ -20,7 +20,7 @@ import numpy as np
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Change, Split
 from carbo.numerics import linalg
-from carbo.numerics import slice_sampling as slicing
+from carbo.numerics import slice_sampling
 from carbo.numerics.types import Floats, Ints
 
 Interval = tuple[float, float]
@@ -127,7 +127,7 @@ class Eliminated:
 
 
 class Conditional:
-    """Log density of one coordinate given all others, as `slicing.Density`.
+    """Log density of one coordinate given all others, as `slice_sampling.Density`.
 
     Every evaluation is remembered. Where the covariance is affine in t(theta), the evaluations so far bound the
     density everywhere else, and many of the sampler's questions are answered without a factorisation.
@@ -144,8 +144,8 @@ class Conditional:
 
     def slice(self, rng: np.random.Generator, width: float, doublings: int) -> tuple[float, linalg.Fit]:
         """One slice update from `now`: the new value and its fit."""
-        current = slicing.Draw(self._now, self.value(self._now))
-        theta = slicing.update(rng, current, self, width, doublings).x
+        current = slice_sampling.Draw(self._now, self.value(self._now))
+        theta = slice_sampling.update(rng, current, self, width, doublings).x
         fit = self._fits[theta]
         assert fit is not None  # a point of the slice has a finite density
         return theta, fit
@@ -158,7 +158,7 @@ class Conditional:
         fit = self._fits[theta]
         return -math.inf if fit is None else fit.log_likelihood + self._prior.log_density(theta)
 
-    def quick(self, theta: float, level: float) -> bool | None:
+    def above_if_known(self, theta: float, level: float) -> bool | None:
         if level != self._level:
             self._level, self._decided = level, {}
         if theta in self._decided:
@@ -182,7 +182,7 @@ class Conditional:
         return False if high + prior < level - margin else None
 
     def above(self, theta: float, level: float) -> bool:
-        known = self.quick(theta, level)
+        known = self.above_if_known(theta, level)
         if known is None:
             known = self._decided[theta] = self.value(theta) > level
         return known

@@ -20,7 +20,7 @@ from carbo.inference.conditionals import Conditional, Eliminated, Filled, Interv
 from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.kernels.base import Coordinate, Scales
 from carbo.numerics import linalg
-from carbo.numerics import slice_sampling as slicing
+from carbo.numerics import slice_sampling
 from carbo.numerics.types import Floats
 
 
@@ -144,10 +144,10 @@ def update_mean(rng: np.random.Generator, state: State, model: Model, data: Data
         low, high = state.level.mean
         if low == high:
             return state
-        density = slicing.Function(lambda m: quad_half(m) + priors.truncated_normal(m, low, high), (low, high))
+        density = slice_sampling.Function(lambda m: quad_half(m) + priors.truncated_normal(m, low, high), (low, high))
         now = state.hyper.mean
         width = sampling.width * (high - low) / 4.0
-        mean = slicing.update(rng, slicing.Draw(now, density.value(now)), density, width, sampling.doublings).x
+        mean = slice_sampling.update(rng, slice_sampling.Draw(now, density.value(now)), density, width, sampling.doublings).x
     return state._replace(hyper=state.hyper._replace(mean=mean), fit=state.fit._replace(quad_half=quad_half(mean)))
 
 

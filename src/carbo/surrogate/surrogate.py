@@ -21,7 +21,7 @@ from carbo.kernels.base import Kernel
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectra_of
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
 from carbo.space.space import Space
@@ -135,7 +135,7 @@ class Surrogate:
         X, values = observations.X[observations.succeeded], observations.values[observations.succeeded]
         share, shape, chain = self._shares(X, values), belief.shape, belief.chain
         if not self.models.alone:
-            with limited(len(share.learn), self.settings.threads):
+            with limit_threads(len(share.learn), self.settings.threads):
                 shape, mode = reselect(shape, X[share.learn], values[share.learn], self.models, len(values))
             if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
                 chain = Chain(mode, chain.tuning if shape.adjacent == belief.shape.adjacent else None)
@@ -150,7 +150,7 @@ class Surrogate:
         self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int
     ) -> tuple[Chain, Ensemble]:
         sampling = self.settings.sampling._replace(samples=samples)
-        with limited(len(given.learn.y), self.settings.threads):
+        with limit_threads(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
         return chain, self.condition(model.kernel, hypers, given.predict)
 
