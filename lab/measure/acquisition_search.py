@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carbo.acquisition import search as climbing
+from carbo.acquisition import search
 from carbo.acquisition.policy import Request, best_starts, maximise
 from carbo.acquisition.search import Domain, Found, Objective
 from carbo.acquisition.starts import spray
@@ -116,7 +116,7 @@ def _genetic(rng: np.random.Generator, request: Request, _: str, stop: Stop) -> 
         children = np.where(redrawn, rng.integers(0, space.sizes, size=children.shape), children)
         children = children[domain.permitted(children)]
         both = Found(np.concatenate([living.rows, children]), np.append(living.scores, objective.score(children)))
-        living = climbing.best_of(both, POPULATION)
+        living = search.best_of(both, POPULATION)
     return living
 
 
@@ -124,10 +124,10 @@ def _annealing(rng: np.random.Generator, request: Request, _: str, stop: Stop) -
     """Simulated annealing from the preset's starts; the temperature falls with the time that is left."""
     domain, objective = request.domain, request.objective
     now = best_starts(rng, request, objective)
-    best = climbing.best_of(now, 1)
+    best = search.best_of(now, 1)
     while (used := stop()) < 1.0:
         metropolis(rng, objective, domain, now, HOT * (COLD / HOT) ** used)
-        best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
+        best = search.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
     return best
 
 
@@ -147,7 +147,7 @@ def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> t
     around, owner = domain.neighbours(rows)
     keep = domain.permitted(around)
     around, owner = around[keep], owner[keep]
-    chosen = climbing.leading(owner, rng.random(len(owner)), 1)
+    chosen = search.top_of_each_owner(owner, rng.random(len(owner)), 1)
     return around[chosen], owner[chosen]
 
 

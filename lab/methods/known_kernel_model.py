@@ -20,7 +20,7 @@ from carbo.kernels.spectra import spectra_of
 from carbo.settings import Settings
 from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble, build
-from carbo.surrogate.subset import Given
+from carbo.surrogate.subset import SubsetData
 from carbo.surrogate.surrogate import Surrogate
 from lab.methods.presets import Carbo
 
@@ -49,7 +49,7 @@ class Pairs(Surrogate):
         rng: np.random.Generator,  # noqa: ARG002
         chain: Chain | None,  # noqa: ARG002
         model: Model,  # noqa: ARG002
-        given: Given,
+        given: SubsetData,
     ) -> tuple[Chain, Ensemble]:
         data = given.predict
         X, y = data.X, data.y

@@ -40,7 +40,7 @@ class Landscape:
     def rough(self, rows: Ints) -> Floats:
         return self.at(rows)
 
-    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Near:
+    def neighbour_scores(self, parents: Ints, rows: Ints, owner: Ints) -> Near:
         differ = np.count_nonzero(rows != parents[owner], axis=1)
         assert np.all(differ == 1)
         loose = self.at(rows) + self.slack * self.rng.exponential(size=len(rows))
@@ -93,7 +93,7 @@ class Near(NamedTuple):
         return self.loose.copy()
 
     @property
-    def closer(self) -> list[Callable[[Ints], Floats]]:
+    def tighter_bounds(self) -> list[Callable[[Ints], Floats]]:
         return [self.tight.__getitem__]
 
     def score(self, index: Ints) -> Floats:
@@ -268,7 +268,7 @@ def test_a_selection_from_the_highest_bounds_looks_at_no_others() -> None:
 def test_leading_picks_each_owners_highest_bounds(seed: int, share: int) -> None:
     rng = np.random.default_rng(seed)
     owner, bounds = rng.integers(0, 5, 30), rng.normal(size=30)
-    got = set(search.leading(owner, bounds, share).tolist())
+    got = set(search.top_of_each_owner(owner, bounds, share).tolist())
     expected = set()
     for v in range(5):
         mine = np.flatnonzero(owner == v)

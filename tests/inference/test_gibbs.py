@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from carbo.errors import NumericalError
-from carbo.inference import conditionals as conditional
+from carbo.inference import conditionals
 from carbo.inference.data import Data, Hyper, Model, Sampling
-from carbo.inference.gibbs import State, draw, initial, start, sweep
-from carbo.inference.priors import NO_OTHERS, Priors
+from carbo.inference.gibbs import State, draw, initial_hyper, start, sweep
+from carbo.inference.priors import Priors
 from carbo.kernels.base import Scales
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
@@ -92,7 +92,7 @@ def test_bounds_hold_the_likelihood_all_along_the_line(seed: int, known: int) ->
     ts = sorted(rng.uniform(line.low, line.high, known).tolist())
     fits = [line.fit(t) for t in ts]
     for t in [*rng.uniform(line.low, line.high, 20).tolist(), *ts]:
-        low, high = conditional.bounds(t, ts, fits)
+        low, high = conditionals.bounds(t, ts, fits)
         exact = line.fit(t).log_likelihood
         slack = 1e-9 * (1.0 + abs(exact))
         assert low <= exact + slack
@@ -105,14 +105,14 @@ def test_bounds_are_exact_at_known_points_and_close_between_near_ones(seed: int)
     line = random_line(rng)
     ts = np.linspace(line.low + 0.3 * line.high, line.high, 200).tolist()
     fits = [line.fit(t) for t in ts]
-    assert conditional.bounds(ts[7], ts, fits) == (fits[7].log_likelihood, fits[7].log_likelihood)
-    low, high = conditional.bounds((ts[50] + ts[51]) / 2, ts, fits)
+    assert conditionals.bounds(ts[7], ts, fits) == (fits[7].log_likelihood, fits[7].log_likelihood)
+    low, high = conditionals.bounds((ts[50] + ts[51]) / 2, ts, fits)
     assert high - low < 0.05 * (1.0 + abs(low))
 
 
 def test_bounds_stay_honest_outside_all_known_points() -> None:
     line = random_line(np.random.default_rng(0))
-    low, high = conditional.bounds(0.9 * line.high, [0.1 * line.high], [line.fit(0.1 * line.high)])
+    low, high = conditionals.bounds(0.9 * line.high, [0.1 * line.high], [line.fit(0.1 * line.high)])
     assert (low, high) == (-math.inf, math.inf)
 
 
@@ -141,9 +141,9 @@ def noise_line(n: int = 6) -> Line:
 
 def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_point_once() -> None:
     line, rng = noise_line(), np.random.default_rng(2)
-    prior = conditional.Prior(lambda theta: -0.5 * theta * theta, (-6.0, 4.0))
+    prior = conditionals.Prior(lambda theta: -0.5 * theta * theta, (-6.0, 4.0))
     path = CountedPath(line)
-    density = conditional.Conditional(path, prior, 0.0, line.fit(1.0))
+    density = conditionals.Conditional(path, prior, 0.0, line.fit(1.0))
 
     def exact(theta: float) -> float:
         inside = prior.support[0] <= theta <= prior.support[1]
@@ -165,10 +165,10 @@ def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_poi
 def test_a_slice_of_a_conditional_returns_the_fit_of_the_point_it_returns() -> None:
     line, rng = noise_line(), np.random.default_rng(3)
     theta, fit = 0.0, line.fit(1.0)
-    prior = conditional.Prior(lambda x: -0.5 * x * x, (-6.0, 4.0))
+    prior = conditionals.Prior(lambda x: -0.5 * x * x, (-6.0, 4.0))
     for _ in range(100):
         path = CountedPath(line)
-        theta, fit = conditional.Conditional(path, prior, theta, fit).slice(rng, 1.0, 10)
+        theta, fit = conditionals.Conditional(path, prior, theta, fit).slice(rng, 1.0, 10)
         np.testing.assert_allclose(fit, line.fit(math.exp(theta)), rtol=1e-12)
         assert len(path.asked) == len(set(path.asked))
 
@@ -188,7 +188,7 @@ def test_bounds_save_evaluations_and_change_no_draw(name: str, monkeypatch: pyte
         asked.append(args)
         return -math.inf, math.inf
 
-    monkeypatch.setattr(conditional, "bounds", know_nothing)
+    monkeypatch.setattr(conditionals, "bounds", know_nothing)
     _, without = draw(np.random.default_rng(0), None, model, some_data(MIXED, 20), SHORT)
     assert asked
     for a, b in zip(with_bounds, without, strict=True):
@@ -219,7 +219,7 @@ def test_eliminating_the_commonest_value_changes_no_draw(priors: Priors, n: int)
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_chain_remembers_is_what_a_fresh_start_would_compute(name: str) -> None:
     model, data = models(MIXED)[name], some_data(MIXED, 15)
-    rng, first = np.random.default_rng(0), initial(model, data)
+    rng, first = np.random.default_rng(0), initial_hyper(model, data)
     state = start(model, data, first._replace(scales=Scales(np.full(5, 0.1), np.full(5, 0.1))))
     for _ in range(30):
         state = sweep(rng, state, model, data, Sampling())
@@ -323,7 +323,7 @@ BROKEN: dict[str, tuple[type[Priors], Sweep]] = {
 class FewRelevances(Priors):
     """Pooled relevances counted as if there were none: only the prior of their spread."""
 
-    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
+    def log_relevance(self, theta: float, others: Floats) -> float:
         return 2.0 / (3.0 + len(others)) * super().log_relevance(theta, others)
 
 

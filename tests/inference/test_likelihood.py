@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from carbo import Integer, Space
 from carbo.inference.data import Data
-from carbo.inference.likelihood import BLOCK, Likelihood, Slope
+from carbo.inference.likelihood import Likelihood, Slope
 from carbo.kernels.base import Scales
 from carbo.kernels.cross import gram
 from carbo.kernels.orders import Orders
@@ -189,8 +189,7 @@ def test_slopes_of_spaces_of_one_sort(kinds: list[str], highest: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 129])
 def test_slopes_of_few_and_of_many_observations(n: int) -> None:
-    """The inverse is mirrored in blocks of rows: on both sides of a block's end."""
-    assert BLOCK == 64
+    """The inverse is mirrored in blocks of 64 rows: sizes on both sides of a block's end."""
     assert_slopes(case(np.random.default_rng(n), ["binary", "categorical", "levels"], n, 3))
 
 

@@ -93,7 +93,9 @@ def test_the_prior_of_the_noise_is_the_one_of_its_level(chosen: Priors, law: Law
 
 
 def test_the_prior_of_a_single_relevance_is_students_with_two_degrees_of_freedom() -> None:
-    assert_density_of(Priors(relevance_scale=1.5).log_relevance, oracles.t_law(2, 1.5, RELEVANCE))
+    assert_density_of(
+        lambda t: Priors(relevance_scale=1.5).log_relevance(t, np.zeros(0)), oracles.t_law(2, 1.5, RELEVANCE)
+    )
 
 
 def test_supports_are_those_that_the_laws_here_are_cut_off_at() -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbo.kernels.base import Change, Coordinate, Kernel, Scales, centred, diffusion
+from carbo.kernels.base import Change, Coordinate, Kernel, Scales, centred_table, diffusion_table
 from carbo.kernels.cross import cross, diagonal, gram
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
@@ -92,7 +92,7 @@ def test_product_kernel_is_the_exponential_of_the_whole_product_laplacian(name: 
 def test_factors_of_a_pair_are_tanh_beta() -> None:
     pair = spectrum(graphs.complete(2), "published")
     for log_beta in (-12.0, -3.0, 0.0, 2.0):
-        off = float(diffusion(pair, log_beta).at(np.array(0), np.array(1)))
+        off = float(diffusion_table(pair, log_beta).at(np.array(0), np.array(1)))
         assert off == pytest.approx(math.tanh(math.exp(log_beta)), rel=1e-14)
 
 
@@ -100,7 +100,7 @@ def test_factors_of_a_pair_are_tanh_beta() -> None:
 @pytest.mark.parametrize("log_beta", [-12.0, -2.0, 0.0, 3.0, 4.6])
 def test_rows_of_centred_tables_sum_to_zero_and_their_mean_diagonal_is_one(scale: Scale, log_beta: float) -> None:
     for g in (*MIXED, *NOMINAL):
-        table = centred(spectrum(g, scale), log_beta).columns(np.arange(g.size))
+        table = centred_table(spectrum(g, scale), log_beta).columns(np.arange(g.size))
         np.testing.assert_allclose(table.sum(axis=0), 0.0, atol=1e-9)
         assert np.trace(table) == pytest.approx(g.size, rel=1e-9)
         np.testing.assert_allclose(table, oracles.centred_factor(g, scale, math.exp(log_beta)), atol=1e-8)
@@ -279,7 +279,7 @@ class Question(NamedTuple):
 
     def layers(self, variables: Sequence[int], rows: Ints) -> list[Floats]:
         """Of these variables alone, (N, n) each."""
-        sums = np.zeros((self.kernel.summed, len(rows), len(self.X)))
+        sums = np.zeros((self.kernel.n_sums, len(rows), len(self.X)))
         for i in variables:
             sums += np.array(self.summands(i, rows))
         return self.kernel.layers(list(sums))
@@ -317,7 +317,7 @@ def test_halves_multiply_to_the_covariance_of_the_whole_row(seed: int) -> None:
     left, right = np.flatnonzero(cut).tolist(), np.flatnonzero(~cut).tolist()
     for q in questions(seed):
         c = q.kernel.weights(q.scales, q.w)
-        one, other = (q.kernel.halves(c, q.layers(half, q.rows)) for half in (left, right))
+        one, other = (q.kernel.half_factors(c, q.layers(half, q.rows)) for half in (left, right))
         for weighted, plain in ((one[0], other[1]), (other[0], one[1])):
             K = sum(a * b for a, b in zip(weighted, plain, strict=True))
             np.testing.assert_allclose(K, q.covariances(q.rows), rtol=0, atol=1e-9 * q.w.sum())
@@ -325,16 +325,16 @@ def test_halves_multiply_to_the_covariance_of_the_whole_row(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 def test_the_covariance_grows_with_one_variables_factor_by_the_rest(seed: int) -> None:
-    """From u to another factor: by the rest times the difference, exactly, since the covariance is linear in it."""
+    """From u to another factor: by the slope times the difference, exactly, because the covariance is affine in u."""
     rng = np.random.default_rng(seed)
     for q in questions(seed):
-        c, below = q.kernel.weights(q.scales, q.w), q.kernel.below(q.layers(range(5), q.rows))
+        c, lower = q.kernel.weights(q.scales, q.w), q.kernel.lower_layers(q.layers(range(5), q.rows))
         before = q.covariances(q.rows)
         for i, g in enumerate(q.space):
             changed = q.rows.copy()
             changed[:, i] = rng.integers(0, g.size, len(changed))
             u, new = (q.kernel.factor(q.summands(i, rows)[0]) for rows in (q.rows, changed))
-            grown = before + (new - u) * q.kernel.rest(c, u, below)
+            grown = before + (new - u) * q.kernel.factor_slope(c, u, lower)
             np.testing.assert_allclose(grown, q.covariances(changed), rtol=0, atol=1e-8 * q.w.sum())
 
 
@@ -342,7 +342,7 @@ def test_the_covariance_grows_with_one_variables_factor_by_the_rest(seed: int) -
 def test_factors_are_entries_of_tables_scaled_by_relevance(seed: int) -> None:
     """And those of complete graphs are known without a table: of equal values, and of unequal ones."""
     for q in questions(seed):
-        same, other = q.kernel.flat(q.scales)
+        same, other = q.kernel.equality_factors(q.scales)
         for i, g in enumerate(q.space):
             beta, r = math.exp(q.scales.log_beta[i]), math.exp(q.scales.log_relevance[i])
             if isinstance(q.kernel, Product):
@@ -365,7 +365,7 @@ def test_shares_of_orders_sum_to_one_and_windows_count_at_their_order_too(seed: 
     space = [graphs.complete(2)] * int(rng.integers(1, 5)) + [graphs.path(4)] * int(rng.integers(0, 2))
     for kernel in every_kernel(space):
         w = rng.exponential(size=(3, kernel.size))
-        found = kernel.shares(w)
+        found = kernel.variance_shares(w)
         if not isinstance(kernel, Orders):
             assert found == (None, None)
             continue

@@ -1,4 +1,4 @@
-"""Tables between the values that were seen, against dense ones between observations."""
+"""Tables between observed values, against dense ones between observations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carbo import Integer, Space
-from carbo.kernels.observed_tables import ByObservations, ByValues, observed_tables
+from carbo.kernels.observed_tables import ObservationTable, ValueTables, observed_tables
 from carbo.kernels.spectra import spectra_of
 from carbo.numerics.types import Floats, Ints
 from tests import oracles
@@ -45,10 +45,10 @@ def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: i
         tables = observed_tables([(i, spectra_of(space.graphs)[i]) for i in some], X)
     assert sorted(i for table in tables for i in table.variables) == some
     for table in tables:
-        found, own = table.between(log_beta[table.variables]), weight[table.variables][:, None, None]
-        np.testing.assert_allclose(table.spread(own * found.z), exact(0.0, table.variables), rtol=0, atol=1e-9)
+        found, own = table.entries(log_beta[table.variables]), weight[table.variables][:, None, None]
+        np.testing.assert_allclose(table.expand(own * found.z), exact(0.0, table.variables), rtol=0, atol=1e-9)
         expected = oracles.richardson(partial(exact, variables=table.variables))
-        np.testing.assert_allclose(table.spread(own * found.change()), expected, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(table.expand(own * found.derivative()), expected, rtol=0, atol=1e-7)
 
 
 def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_together() -> None:
@@ -59,19 +59,19 @@ def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_toget
     rows[:, [5, 9]] %= 4
     together = [table.variables.tolist() for table in observed_tables(spectra, rows)]
     assert sorted(together) == [[0, 1, 6], [2], [3, 4], [5], [7], [8], [9], [10]]
-    assert [type(table) for table in observed_tables(spectra[-1:], rows)] == [ByObservations]
-    assert [type(table) for table in observed_tables(spectra[-2:-1], rows)] == [ByValues]
+    assert [type(table) for table in observed_tables(spectra[-1:], rows)] == [ObservationTable]
+    assert [type(table) for table in observed_tables(spectra[-2:-1], rows)] == [ValueTables]
 
 
 @pytest.mark.parametrize("most", [1, 4, 64])
 @given(seed=seeds)
 @settings(max_examples=20)
-def test_gathering_is_the_transpose_of_spreading(most: int, seed: int) -> None:
+def test_collecting_is_the_transpose_of_expanding(most: int, seed: int) -> None:
     space, some, X, log_beta = ordered_case(seed)
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(len(X), len(X)))
     with wide_above(most):
         tables = observed_tables([(i, spectra_of(space.graphs)[i]) for i in some], X)
     for table in tables:
-        a = rng.normal(size=table.between(log_beta[table.variables]).z.shape)
-        assert np.vdot(G, table.spread(a)) == pytest.approx(np.vdot(table.gathered(G), a), rel=1e-9, abs=1e-9)
+        a = rng.normal(size=table.entries(log_beta[table.variables]).z.shape)
+        assert np.vdot(G, table.expand(a)) == pytest.approx(np.vdot(table.collect(G), a), rel=1e-9, abs=1e-9)

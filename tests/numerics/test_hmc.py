@@ -366,7 +366,9 @@ def without_last_half(
     return Transition(there if math.log(rng.random()) < gain else here, 1.0)
 
 
-def of_size_here(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
+def of_size_here(
+    rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int
+) -> Transition:
     """A step that depends on where it starts: no way back."""
     return transition(rng, here, target, box, size * math.exp(-0.5 * abs(float(here.x[0]))), leaps)
 

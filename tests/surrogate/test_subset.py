@@ -18,7 +18,7 @@ from carbo.inference.data import Data
 from carbo.kernels.spectra import spectra_of
 from carbo.numerics.types import Floats, Ints
 from carbo.surrogate import ensemble
-from carbo.surrogate.subset import ELITE, PLENTY, chosen, spared
+from carbo.surrogate.subset import ELITE, PLENTY, choose_subset, thin_samples
 from tests.presets import CHEAP
 from tests.spaces import any_kinds, space_of
 
@@ -43,12 +43,12 @@ def observed(seed: int, n: int) -> tuple[Space, Ints, Floats]:
 @settings(max_examples=100)
 def test_as_many_as_there_is_room_for_and_the_best_is_among_them(seed: int, n: int, most: int) -> None:
     space, X, values = observed(seed, n)
-    kept = chosen(spectra_of(space.graphs), X, values, most)
+    kept = choose_subset(spectra_of(space.graphs), X, values, most)
     assert len(kept) == min(n, most)
     assert np.all(np.diff(kept) > 0)
     if np.isfinite(values).any():
         assert int(np.nanargmin(values)) in kept
-    np.testing.assert_array_equal(kept, chosen(spectra_of(space.graphs), X, values, most))
+    np.testing.assert_array_equal(kept, choose_subset(spectra_of(space.graphs), X, values, most))
 
 
 @given(seed=seeds, n=st.integers(1, 60))
@@ -56,7 +56,7 @@ def test_as_many_as_there_is_room_for_and_the_best_is_among_them(seed: int, n: i
 def test_where_there_is_room_for_all_all_are_kept(seed: int, n: int) -> None:
     space, X, values = observed(seed, n)
     for most in (n, n + 1, None):
-        np.testing.assert_array_equal(chosen(spectra_of(space.graphs), X, values, most), np.arange(n))
+        np.testing.assert_array_equal(choose_subset(spectra_of(space.graphs), X, values, most), np.arange(n))
 
 
 @given(seed=seeds, small=st.integers(1, 40), more=st.integers(0, 20))
@@ -64,7 +64,7 @@ def test_where_there_is_room_for_all_all_are_kept(seed: int, n: int) -> None:
 def test_more_room_keeps_what_less_room_kept(seed: int, small: int, more: int) -> None:
     space, X, values = observed(seed, 80)
     less, all_of_it = (
-        set(chosen(spectra_of(space.graphs), X, values, most).tolist()) for most in (small, small + more)
+        set(choose_subset(spectra_of(space.graphs), X, values, most).tolist()) for most in (small, small + more)
     )
     assert less <= all_of_it
 
@@ -75,7 +75,7 @@ def test_one_more_bad_observation_displaces_at_most_one(seed: int, n: int) -> No
     """So that a chain goes on where it stood: data that changed altogether at every tell would be another posterior."""
     space, X, values = observed(seed, n + 1)
     values[-1] = 10.0
-    before, after = (set(chosen(spectra_of(space.graphs), X[:k], values[:k], 20).tolist()) for k in (n, n + 1))
+    before, after = (set(choose_subset(spectra_of(space.graphs), X[:k], values[:k], 20).tolist()) for k in (n, n + 1))
     assert len(before - after) <= (1 if np.isfinite(values[:-1]).sum() >= ELITE else 20)
 
 
@@ -97,7 +97,7 @@ def written_out(space: Space, row: Ints, other: Ints) -> float:
 @settings(max_examples=50)
 def test_half_of_them_are_the_nearest_to_the_best(seed: int) -> None:
     space, X, values = observed(seed, 50)
-    kept = chosen(spectra_of(space.graphs), X, values, 20)
+    kept = choose_subset(spectra_of(space.graphs), X, values, 20)
     elite = np.argsort(values, kind="stable")[:ELITE]
     distances = np.array([min(written_out(space, row, X[e]) for e in elite) for row in X])
     near = np.sort(distances)[9]  # of the tenth nearest
@@ -110,7 +110,7 @@ def test_the_other_half_has_nothing_to_do_with_values_or_rows() -> None:
     X = np.concatenate([np.zeros((200, 10)), np.ones((600, 10))]).astype(np.intp)  # the best, and two kinds of others
     X[400:, 0] = 0
     values = np.concatenate([rng.normal(-9.0, 1.0, 200), rng.normal(size=600)])
-    kept = chosen(spectra_of(TEN.graphs), X, values, 400)
+    kept = choose_subset(spectra_of(TEN.graphs), X, values, 400)
     random = kept[kept >= 200]  # the nearest are the 200 zeros
     assert len(random) == 200
     far = int(np.count_nonzero(random < 400))  # hypergeometric: 200 of 600, of which 200 are far
@@ -122,7 +122,7 @@ def test_the_other_half_has_nothing_to_do_with_values_or_rows() -> None:
 
 @pytest.mark.parametrize(("n", "kept"), [(1, 10), (PLENTY, 10), (2 * PLENTY, 3), (3 * PLENTY, 2), (10**6, 1)])
 def test_samples_grow_fewer_beyond_plenty_and_the_last_one_stays(n: int, kept: int) -> None:
-    samples = spared(list(range(10)), n)
+    samples = thin_samples(list(range(10)), n)
     assert len(samples) == kept
     assert samples == sorted(set(samples))
     assert samples[-1] == 9

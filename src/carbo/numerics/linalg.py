@@ -133,12 +133,12 @@ class Conditioned(NamedTuple):
 
 
 def condition(C: Floats, y: Floats, mean: float) -> Conditioned:
-    """Condition on values y (n,) of covariance C (n, n), with constant prior mean. Raises NumericalError like `cholesky`."""
+    """Condition on values y (n,) of covariance C, with constant prior mean. Raises NumericalError like `cholesky`."""
     L = cholesky(C)
     return Conditioned(mean, L, solve_upper(L, solve_lower(L, y - mean)))
 
 
 def predict(gp: Conditioned, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and variance of the latent function, each (N,), from Ks (N, n) and prior_variance (N,)."""
+    """Posterior mean and variance of the latent function, each (N,), from Ks and the prior variances (N,)."""
     V = solve_lower(gp.L, Ks.T)
     return gp.mean + Ks @ gp.alpha, np.maximum(prior_variance - np.einsum("ij,ij->j", V, V), 0.0)

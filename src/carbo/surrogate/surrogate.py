@@ -26,7 +26,7 @@ from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
 from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble, build
-from carbo.surrogate.subset import Given, Shares, shares, spared
+from carbo.surrogate.subset import SubsetData, Subsets, choose_subsets, thin_samples
 
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as long as the objective's."""
@@ -52,14 +52,14 @@ class Belief(NamedTuple):
 
 
 class View(NamedTuple):
-    """Observations as the objective's model sees them: the successful ones, their shares, and the scale of y."""
+    """Observations as the objective's model sees them: the successful ones, their subsets, and the scale of y."""
 
     data: Data
-    share: Shares
+    share: Subsets
     scale: Scale
 
     @property
-    def given(self) -> Given:
+    def given(self) -> SubsetData:
         return self.share.of(self.data)
 
 
@@ -95,7 +95,7 @@ class Posterior(NamedTuple):
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each of y given all others, as values are told; NaN for what is not seen."""
-        mean, variance = self.model.left_out()
+        mean, variance = self.model.leave_one_out()
         means, sds = (np.full(len(self.view.data.y), np.nan) for _ in range(2))
         means[self.seen], sds[self.seen] = self.view.scale.back(mean, np.sqrt(variance))
         return means, sds
@@ -142,12 +142,14 @@ class Surrogate:
         y, scale = standardise(values, shape.multiple)
         return belief._replace(chain=chain, shape=shape), View(Data(X, y), share, scale)
 
-    def draw(self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given) -> tuple[Chain, Ensemble]:
+    def draw(
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: SubsetData
+    ) -> tuple[Chain, Ensemble]:
         """The chain advanced by one draw, and the ensemble that its samples make."""
         return self._draw(rng, chain, model, given, self.settings.samples)
 
     def _draw(
-        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: SubsetData, samples: int
     ) -> tuple[Chain, Ensemble]:
         sampling = self.settings.sampling._replace(samples=samples)
         with limit_threads(len(given.learn.y), self.settings.threads):
@@ -157,7 +159,7 @@ class Surrogate:
     def condition(self, kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
         """The ensemble of these samples, of fewer of them where observations are very many."""
         if self.settings.predict_from is not None:
-            hypers = spared(hypers, len(data.y))
+            hypers = thin_samples(hypers, len(data.y))
         return build(kernel, hypers, data)
 
     def _fit_failures(
@@ -168,8 +170,8 @@ class Surrogate:
         chain, model = self._draw(rng, chain, self.failure_model, given, FAILURE_SAMPLES)
         return chain, Failures(model, scale)
 
-    def _shares(self, X: Ints, values: Floats) -> Shares:
-        return shares(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
+    def _shares(self, X: Ints, values: Floats) -> Subsets:
+        return choose_subsets(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
 
 
 def models_of(kernel: Kernel, settings: Settings) -> Models:
