@@ -1,4 +1,4 @@
-"""Acquisition functions against quadrature, a hundred and fifty decimal digits, and fits made anew."""
+"""Acquisition functions against quadrature, a hundred and fifty decimal digits, and models fitted from scratch."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_samples_are_averaged_where_all_of_them_underflow() -> None:
     assert got == pytest.approx(oracles.log_h(1.0) - math.log(2.0), rel=1e-12)
 
 
-# -- confidence bound, entropy ---------------------------------------------------------------------------------------
+# -- confidence bound ---------------------------------------------------------------------------------------
 
 
 def test_the_confidence_bound_is_the_spread_minus_the_mean() -> None:
@@ -253,7 +253,7 @@ def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
 
 
 def test_a_new_acquisition_is_a_name_in_the_table_and_every_door_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the contributor's guide promises: one entry, and no other file."""
+    """A new acquisition needs one entry in the table, as the contributor's guide says."""
     monkeypatch.setitem(
         functions.ACQUISITIONS, "certain", functions.Acquisition(lambda mu, sd, best: -mu.mean(axis=0), True)
     )

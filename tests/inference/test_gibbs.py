@@ -75,7 +75,7 @@ class Line(NamedTuple):
 
 
 def random_line(rng: np.random.Generator) -> Line:
-    """A weight or a noise (slope positive semidefinite), or a complete graph's factor (slope indefinite)."""
+    """A line as for a weight or the noise (slope positive semidefinite), or for a complete graph (slope indefinite)."""
     n = int(rng.integers(1, 8))
     A, B = rng.normal(size=(n, n)), rng.normal(size=(n, int(rng.integers(1, n + 1))))
     base, r = A @ A.T / n + 0.05 * np.eye(n), 3.0 * rng.normal(size=n)
@@ -120,7 +120,7 @@ def test_bounds_stay_honest_outside_all_known_points() -> None:
 
 
 class CountedPath:
-    """The noise of a fixed covariance, counting what is evaluated."""
+    """A likelihood path of the noise that records its evaluations."""
 
     def __init__(self, line: Line) -> None:
         self.line, self.asked = line, list[float]()
@@ -157,7 +157,7 @@ def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_poi
         assert density.above(theta, level) == (exact(theta) > level)
         answers += 1
     assert len(path.asked) == len(set(path.asked))
-    assert 0.0 not in path.asked  # where the chain stands is known
+    assert 0.0 not in path.asked  # the fit at the current value is known
     assert len(path.asked) < answers / 2
     assert density.value(1.0) == pytest.approx(exact(1.0), rel=1e-12)
 
@@ -196,7 +196,7 @@ def test_bounds_save_evaluations_and_change_no_draw(name: str, monkeypatch: pyte
 
 
 def as_weights(graph: Graph) -> Graph:
-    """The same graph by its matrix: nothing knows that it is complete, and every evaluation factors everything."""
+    """The same graph given as a weight matrix, so that every evaluation factors the whole covariance."""
     return (
         graphs.from_weights(np.ones((graph.size, graph.size)), graph.size, "w") if graph.kind == "complete" else graph
     )
@@ -287,27 +287,27 @@ def test_a_sweep_leaves_the_joint_law_invariant_under_every_prior(
 
 
 class NoJacobian(Priors):
-    """Half-Cauchy noise read at the variance, but sampled on its logarithm."""
+    """A half-Cauchy prior of the noise without the Jacobian of its logarithm."""
 
     def log_noise(self, theta: float) -> float:
         return super().log_noise(theta) - theta
 
 
 class WrongBeta(Priors):
-    """A prior of log beta one unit off."""
+    """A prior of log beta that is shifted by one unit."""
 
     def log_beta(self, theta: float) -> float:
         return super().log_beta(theta - 1.0)
 
 
 def halved(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """A sweep that sees residuals shrunk by the root of two: the quadratic form is halved."""
+    """A sweep with residuals divided by the root of two: the quadratic form is halved."""
     shrunk = Data(data.X, state.hyper.mean + (data.y - state.hyper.mean) / math.sqrt(2.0))
     return sweep(rng, start(model, shrunk, state.hyper), model, shrunk, sampling)
 
 
 def stale(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """A sweep that starts from a wrong memory of its own density: the first level is drawn too low."""
+    """A sweep that starts from a wrong fit: the first level is drawn too low."""
     wrong = state.fit._replace(log_det_half=state.fit.log_det_half - 4.0)
     return sweep(rng, state._replace(fit=wrong), model, data, sampling)
 
@@ -321,7 +321,7 @@ BROKEN: dict[str, tuple[type[Priors], Sweep]] = {
 
 
 class FewRelevances(Priors):
-    """Pooled relevances counted as if there were none: only the prior of their spread."""
+    """Pooled relevances with the prior of their spread alone."""
 
     def log_relevance(self, theta: float, others: Floats) -> float:
         return 2.0 / (3.0 + len(others)) * super().log_relevance(theta, others)
@@ -362,7 +362,7 @@ def tiny() -> Tiny:
 
 @functools.cache
 def exact_draws(seed: int, count: int) -> Floats:
-    """(count, 5) mean, log w, log noise, log beta of pair and path: drawn from the prior, kept by the likelihood."""
+    """Exact draws (count, 5) of mean, log w, log noise, log beta of pair and path, by rejection of prior draws."""
     rng, problem = np.random.default_rng(seed), tiny()
     beta = oracles.published_law(5.0, PAPER.supports.beta)
     noise = oracles.published_law(0.1 / math.sqrt(2.0), PAPER.supports.noise)
@@ -390,7 +390,7 @@ def _quarter(interval: tuple[float, float]) -> oracles.Law:
 
 
 def _log_likelihoods(problem: Tiny, theta: Floats) -> Floats:
-    """Of many parameters at once, (N,), from the eigenvectors of the two Laplacians."""
+    """Log likelihoods (N,) of many parameters at once, from the eigenvectors of the two Laplacians."""
     C = np.exp(theta[:, 1])[:, None, None] * np.ones((1, 3, 3))
     for i, g in enumerate(problem.space):
         lam, U = np.linalg.eigh(oracles.laplacian(g, "connectivity"))

@@ -31,7 +31,7 @@ SCALES: tuple[Scale, ...] = ("connectivity", "published")
 ROUNDING = 1e-10
 """Allowed difference of two float64 routes to covariances of order one."""
 ROWS = 12
-"""Observations of the tests that move a coordinate."""
+"""Number of observations in the tests that move a coordinate."""
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden_gp.json").read_text())
 
 MIXED = (
@@ -68,7 +68,7 @@ def moved(scales: Scales, at: Coordinate, theta: float) -> Scales:
 
 
 def filled(change: Change, theta: float) -> Floats:
-    """The signal covariance at theta, written over numbers that must not take part."""
+    """The signal covariance at theta, written into an array of other numbers, which must not matter."""
     out = np.full((ROWS, ROWS), 1e300, order="F")
     change.fill(theta, out)
     return out
@@ -188,7 +188,7 @@ def test_a_relevance_near_zero_removes_a_variable() -> None:
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_moving_one_coordinate_equals_a_full_rebuild(name: str, scale: Scale) -> None:
-    """The covariance of all kinds of variables and its parts; `fill` may be asked in any order, and asked again."""
+    """The covariance and its parts, for all kinds of variables; `fill` may be called in any order, and repeatedly."""
     space = SPACES[name]
     for kernel in every_kernel(space, scale):
         rng = np.random.default_rng(kernel.size)
@@ -208,7 +208,7 @@ def test_moving_one_coordinate_equals_a_full_rebuild(name: str, scale: Scale) ->
 
 @pytest.mark.parametrize("name", SPACES)
 def test_a_split_is_the_covariance_with_unequal_values_in_proportion_to_t(name: str) -> None:
-    """The product kernel has one for each complete graph; no other variable and no other kernel has one."""
+    """The product kernel has a split for each complete graph; other variables and other kernels have none."""
     space = SPACES[name]
     for kernel in every_kernel(space):
         rng = np.random.default_rng(1)
@@ -259,7 +259,7 @@ def test_a_sweep_of_moves_equals_a_rebuild() -> None:
         np.testing.assert_allclose(parts, kernel.parts(scales, rows), rtol=0, atol=1e-8)
 
 
-# -- what the search asks: halves of rows, and rows that differ in one variable ---------------------------------------
+# -- for the search: halves of rows, and rows that differ in one variable ---------------------------------------
 
 
 class Question(NamedTuple):
@@ -273,19 +273,19 @@ class Question(NamedTuple):
     rows: Ints
 
     def summands(self, i: int, rows: Ints) -> list[Floats]:
-        """Variable i's share of each summed quantity between rows and observations."""
+        """The terms of variable i in each sum between rows and observations."""
         entries = self.kernel.table(self.scales, i).at(rows[:, None, i], self.X[:, i])
         return self.kernel.summands(self.scales, i, entries)
 
     def layers(self, variables: Sequence[int], rows: Ints) -> list[Floats]:
-        """Of these variables alone, (N, n) each."""
+        """The layers of these variables alone, each (N, n)."""
         sums = np.zeros((self.kernel.n_sums, len(rows), len(self.X)))
         for i in variables:
             sums += np.array(self.summands(i, rows))
         return self.kernel.layers(list(sums))
 
     def covariances(self, rows: Ints) -> Floats:
-        """(N, n) by the oracles, without windows."""
+        """Covariances (N, n) without windows, computed by the oracles."""
         beta, r = np.exp(self.scales.log_beta), np.exp(self.scales.log_relevance)
         if isinstance(self.kernel, Product):
             return np.asarray(self.w[0] * oracles.product_gram(self.space, "connectivity", beta, rows, self.X))
@@ -296,7 +296,7 @@ class Question(NamedTuple):
 
 
 def questions(seed: int) -> list[Question]:
-    """Of every kernel over a random space."""
+    """Every kernel over a random space, with random parameters."""
     rng = np.random.default_rng(seed)
     space = [oracles.random_graph(rng) for _ in range(4)] + [graphs.complete(3)]
     X, rows, scales = oracles.random_rows(rng, space, 7), oracles.random_rows(rng, space, 6), random_scales(rng, 5)
@@ -312,7 +312,7 @@ def test_weighted_layers_are_the_covariance(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 def test_halves_multiply_to_the_covariance_of_the_whole_row(seed: int) -> None:
-    """Wherever the row is cut, one half empty included; each half may be left or right."""
+    """Any cut of the variables into halves, also with an empty half; each half may be left or right."""
     cut = np.random.default_rng(seed).random(5) < np.random.default_rng(seed + 1).random()
     left, right = np.flatnonzero(cut).tolist(), np.flatnonzero(~cut).tolist()
     for q in questions(seed):
@@ -340,7 +340,7 @@ def test_the_covariance_grows_with_one_variables_factor_by_the_rest(seed: int) -
 
 @given(seed=st.integers(0, 10**6))
 def test_factors_are_entries_of_tables_scaled_by_relevance(seed: int) -> None:
-    """And those of complete graphs are known without a table: of equal values, and of unequal ones."""
+    """The factors on complete graphs have a short form: one for equal values, one for unequal ones."""
     for q in questions(seed):
         same, other = q.kernel.equality_factors(q.scales)
         for i, g in enumerate(q.space):
@@ -356,7 +356,7 @@ def test_factors_are_entries_of_tables_scaled_by_relevance(seed: int) -> None:
                 assert other[i] == pytest.approx(M[0, -1], rel=1e-9) or g.size == 1
 
 
-# -- what a kernel says of itself ------------------------------------------------------------------------------------
+# -- shares and members of a kernel ------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10**6))
@@ -403,7 +403,7 @@ def test_a_kernel_with_windows_is_the_kernel_and_parts_of_windows(name: str) -> 
 
 
 def test_a_gradient_exists_where_a_kernel_says_so() -> None:
-    """What it is: `test_gradient`."""
+    """Whether the gradient is right is tested in `test_gradient`."""
     for kernel in every_kernel(MIXED):
         assert kernel.differentiable == isinstance(kernel, Orders)
         if not kernel.differentiable:

@@ -21,7 +21,7 @@ seeds = st.integers(0, 10**6)
 
 
 def ordered_case(seed: int) -> tuple[Space, list[int], Ints, Floats]:
-    """Up to nine variables; the numbers of those whose graphs are not complete, as a cycle of three is; rows; betas."""
+    """A space of up to nine variables, the numbers of those with incomplete graphs, rows, and betas."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, rng.choice(["ordinal", "levels", "cycle", "weighted"], rng.integers(1, 10)).tolist())
     some = [i for i, s in enumerate(spectra_of(space.graphs)) if s.kind != "complete"]
@@ -32,7 +32,7 @@ def ordered_case(seed: int) -> tuple[Space, list[int], Ints, Floats]:
 @given(seed=seeds)
 @settings(max_examples=20)
 def test_tables_of_variables_taken_together_and_their_changes(most: int, seed: int) -> None:
-    """Spread over the observations with a weight for each variable, by which it is told from the others."""
+    """Each variable has a different weight, so that mixing variables up would show."""
     space, some, X, log_beta = ordered_case(seed)
     graphs = [v.graph for v in space.variables.values()]
     weight = np.random.default_rng(seed).normal(size=space.dim)
@@ -55,7 +55,7 @@ def test_variables_of_about_as_many_values_and_seen_with_as_many_are_taken_toget
     sizes = (5, 8, 4, 9, 16, 100, 7, 6, 12, 100, 70)
     spectra = list(enumerate(spectra_of(Space({f"x{i}": Integer(1, k) for i, k in enumerate(sizes)}).graphs)))
     rows = np.arange(70)[:, None] % sizes
-    rows[:, [7, 8]] %= 3  # seen with three values each
+    rows[:, [7, 8]] %= 3  # three observed values each
     rows[:, [5, 9]] %= 4
     together = [table.variables.tolist() for table in observed_tables(spectra, rows)]
     assert sorted(together) == [[0, 1, 6], [2], [3, 4], [5], [7], [8], [9], [10]]

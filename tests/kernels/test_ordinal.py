@@ -19,7 +19,7 @@ RNG = np.random.default_rng(5)
 
 
 def weighted(size: int, pieces: int = 1) -> Graph:
-    """Random weights; between different pieces there are none."""
+    """A graph with random weights, and no edges between different pieces."""
     W = np.abs(RNG.normal(size=(size, size)))
     piece = np.arange(size) % pieces
     W = (W + W.T) * (piece[:, None] == piece)
@@ -62,7 +62,7 @@ def test_it_is_the_matern_correlation_given_a_mean_of_zero(name: str, log_beta: 
 @pytest.mark.parametrize("log_beta", BETAS)
 def test_its_change_is_the_derivative(name: str, log_beta: float) -> None:
     s, some = spectrum(GRAPHS[name]), np.array([0, 2, 3, 5])
-    assert math.exp(log_beta + 0.03) * s.slowest < LARGEST  # beyond it stays as it is
+    assert math.exp(log_beta + 0.03) * s.slowest < LARGEST  # beyond it z is constant
 
     def at(t: float) -> Floats:
         return np.asarray(whole(OrdinalTables(s, t).table())[np.ix_(some, some)])
@@ -107,7 +107,7 @@ def test_a_graph_without_edges_sets_all_values_apart_at_any_beta() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 3.0, 9.0])
 def test_several_variables_at_once_are_each_as_if_it_were_alone(shift: float) -> None:
-    """On both sides of the largest beta, without edges too; a value that no variable has is 0 with all others."""
+    """Betas on both sides of the largest one, also graphs without edges. The padding value has 0 with all others."""
     chosen = [*(g for g in GRAPHS.values() if g.size <= WIDE), Graph("weighted", 3, np.zeros((3, 3)))]
     spectra = [spectrum(g) for g in chosen]
     log_betas = np.linspace(-4.0, 4.0, len(spectra)) + shift

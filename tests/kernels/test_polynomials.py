@@ -40,7 +40,7 @@ def test_an_order_without_a_norm_has_no_weight() -> None:
 
 @given(seed=seeds, count=st.integers(1, 5), highest=st.integers(1, 6))
 def test_an_orders_share_falls_as_its_norm_grows(seed: int, count: int, highest: int) -> None:
-    """A share over e_q(r), differentiated by log r; orders above the number of variables have neither."""
+    """The derivative of share_q log e_q(r) by log r. Orders above the number of variables have no share and no norm."""
     rng = np.random.default_rng(seed)
     log_r, share = rng.normal(size=count), rng.normal(size=highest)
     share[count:] = 0.0

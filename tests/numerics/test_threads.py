@@ -1,4 +1,4 @@
-"""The linear algebra runs on the threads it was given, and gets back those it had."""
+"""The linear algebra runs on so many threads as it was told to, and afterwards on as many as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows made of others have the means, spreads and covariances that they would have if computed from scratch."""
+"""Recombined rows and neighbours have the means, sds and covariances that are computed from scratch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.surrogate import test_ensemble
 KERNELS = ("product", "orders", "adjacent")
 SAMPLES = 3
 EXACT = 1e-10
-"""Allowed relative difference of two ways to the same numbers."""
+"""Allowed relative difference between two computations of the same numbers."""
 
 
 class Case(NamedTuple):
@@ -62,7 +62,7 @@ def case_of(rng: np.random.Generator, space: Space, kernel: Kernel, n: int) -> C
 
 
 def any_case(seed: int, name: str) -> Case:
-    """1 to 5 variables of any kind, orders up to 5, fewer and more observations than FEW, fantasies now and then."""
+    """1 to 5 variables of any kind, orders up to 5, fewer or more observations than FEW, fantasies in some cases."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, any_kinds(rng, 5))
     c = case_of(rng, space, kernel_of(name, space, int(rng.integers(1, 6))), int(rng.integers(1, 2 * FEW)))
@@ -77,16 +77,13 @@ def recombined(rng: np.random.Generator, space: Space, blocks: int = 2, pool: in
 
 
 def weight(c: Case, rows: Ints) -> Floats:
-    """(S, 1) the largest sum_n |K| |alpha| of a row: what errors of means are measured by."""
+    """The largest sum_n |K| |alpha| of a row, (S, 1): the unit of errors of means."""
     each = np.einsum("svn,sn->sv", np.abs(c.model.covariances(rows)), np.abs(c.model.alpha))
     return np.asarray(each.max(axis=1, initial=0.0)[:, None])
 
 
 seeds = st.integers(0, 10**6)
 every_kernel = pytest.mark.parametrize("name", KERNELS)
-
-
-# -- which way -------------------------------------------------------------------------------------------------------
 
 
 def wide() -> Space:
@@ -215,7 +212,7 @@ def test_every_order_over_spaces_of_one_sort(kinds: Sequence[str], highest: int,
 
 @every_kernel
 def test_a_change_of_one_variable_need_not_be_a_step(name: str) -> None:
-    """From any value to any other, and to none other at all."""
+    """Neighbours from any value to any other, and rows that equal their parent."""
     rng = np.random.default_rng(4)
     space = space_of(rng, ["levels", "weighted", "categorical", "binary", "cycle"])
     c = case_of(rng, space, kernel_of(name, space, 3), 40)
@@ -254,7 +251,7 @@ def test_any_of_the_neighbours_may_be_asked_about_in_any_order_and_again(name: s
     near = c.neighbours.predict_neighbours(parents, rows, owner)
     _, sd = c.model.predict(rows)
     some = np.append(rng.permutation(len(rows))[:9], [3, 3])
-    for _ in range(2):  # spreads are computed in the memory of covariances, which must not be anyone else's
+    for _ in range(2):  # sd overwrites covariances, which must not belong to anyone else
         np.testing.assert_allclose(near.sd(some), sd[:, some], rtol=0, atol=1e-7)
         assert np.all(near.sd(some, FEW) >= sd[:, some] - 1e-7)
         np.testing.assert_allclose(near.covariances(some, None), c.model.covariances(rows[some]), rtol=0, atol=1e-9)
@@ -303,7 +300,7 @@ def test_neighbours_told_by_the_features_that_differ_from_their_parents(sparse_f
 
 
 def test_without_its_own_way_a_model_is_wrong_where_rows_are_not_neighbours() -> None:
-    """The check can fail: rows that differ from their parent in two variables are not what `around` is for."""
+    """The check can fail: rows that differ from their parent in two variables are no neighbours."""
     rng = np.random.default_rng(7)
     space = space_of(rng, ["binary", "categorical", "levels"])
     c = case_of(rng, space, kernel_of("orders", space), 30)
@@ -374,7 +371,7 @@ def test_a_wide_space_gives_the_same_answers(name: str) -> None:
 @given(seed=seeds)
 @settings(max_examples=25)
 def test_wide_variables_are_computed_like_all_others(name: str, most: int, seed: int) -> None:
-    """Of any kind and beside any others: all variables wide, or those of more than four values."""
+    """All variables wide, or only those of more than four values; of any kind, in any order."""
     with wide_above(most):
         c = any_case(seed, name)
         parents = parents_of(c, np.random.default_rng(seed))

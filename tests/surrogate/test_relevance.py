@@ -16,7 +16,7 @@ def plain(y: Floats) -> Floats:
 
 
 def written_out(c: Case) -> Floats:
-    """(d, S): one variable after another, no row made of others."""
+    """Total effects (d, S), one variable after another, every row predicted by itself."""
     rng = np.random.default_rng(3)
     base, other = c.space.random_rows(rng, 256), c.space.random_rows(rng, 256)
     f, effects = c.model.predict(base)[0], np.zeros((c.space.dim, SAMPLES))
@@ -45,7 +45,7 @@ def test_effects_are_those_of_means_computed_from_scratch(name: str, wide: int, 
 
 
 def test_the_scale_of_the_values_counts() -> None:
-    """A twin that forgets it fails: effects on e^y are not those on y."""
+    """Effects on e^y differ from effects on y: the check can fail."""
     rng = np.random.default_rng(1)
     space = space_of(rng, ["categorical", "binary", "levels"])
     c = case_of(rng, space, kernel_of("orders", space), 40)

@@ -1,4 +1,4 @@
-"""What a model is given where observations are many: which ones, how many samples, and at what cost in memory."""
+"""Subsets of many observations that a model uses, the samples it averages over, and the memory it takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEN = Space({f"x{i}": Binary() for i in range(10)})
 
 
 def observed(seed: int, n: int) -> tuple[Space, Ints, Floats]:
-    """Rows of a space of any kinds, with ties and failures now and then."""
+    """A space of any kinds, with rows and values that have some ties and failures."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, any_kinds(rng, 5))
     values = np.round(rng.normal(size=n), 1)
@@ -72,7 +72,7 @@ def test_more_room_keeps_what_less_room_kept(seed: int, small: int, more: int) -
 @given(seed=seeds, n=st.integers(30, 80))
 @settings(max_examples=50)
 def test_one_more_bad_observation_displaces_at_most_one(seed: int, n: int) -> None:
-    """So that a chain goes on where it stood: data that changed altogether at every tell would be another posterior."""
+    """A chain can go on from its position, because the posterior changes little at every tell."""
     space, X, values = observed(seed, n + 1)
     values[-1] = 10.0
     before, after = (set(choose_subset(spectra_of(space.graphs), X[:k], values[:k], 20).tolist()) for k in (n, n + 1))
@@ -80,7 +80,7 @@ def test_one_more_bad_observation_displaces_at_most_one(seed: int, n: int) -> No
 
 
 def written_out(space: Space, row: Ints, other: Ints) -> float:
-    """Variables that differ; along a path or a cycle, by what share of the farthest that two values can be apart."""
+    """Number of variables that differ; a path or a cycle counts the share of its largest distance."""
     total = 0.0
     for i, variable in enumerate(space.variables.values()):
         a, b, k = int(row[i]), int(other[i]), variable.size
@@ -100,7 +100,7 @@ def test_half_of_them_are_the_nearest_to_the_best(seed: int) -> None:
     kept = choose_subset(spectra_of(space.graphs), X, values, 20)
     elite = np.argsort(values, kind="stable")[:ELITE]
     distances = np.array([min(written_out(space, row, X[e]) for e in elite) for row in X])
-    near = np.sort(distances)[9]  # of the tenth nearest
+    near = np.sort(distances)[9]  # the distance of the tenth nearest
     assert set(np.flatnonzero(distances < near - 1e-9)) <= set(kept)
 
 
@@ -146,7 +146,7 @@ def told(n: int, failures: bool = False, **changes: Any) -> Optimizer:
 
 
 class Seen:
-    """Sizes of the data that chains and models are given."""
+    """The sizes of the data that chains and ensembles get."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.learned: list[Data] = []
@@ -171,7 +171,7 @@ def test_beyond_the_limits_models_are_given_no_more_than_they_allow(
 ) -> None:
     optimizer, seen = told(60, failures, **LIMITS), Seen(monkeypatch)
     optimizer.ask()
-    models = 1 + failures  # of the values, and of failure
+    models = 1 + failures  # one of the values, one of failure
     assert [len(data.y) for data in seen.learned] == [12] * models
     assert [len(data.y) for data in seen.shown] == [30] * models
     assert optimizer.best is not None
@@ -247,7 +247,7 @@ def test_a_limit_is_a_whole_number_or_none(name: str, wrong: Any) -> None:
 
 
 def held(n: int) -> tuple[int, int]:
-    """Bytes held after telling n points, and the most that were held while that was looked at in every cheap way."""
+    """Bytes held after n points were told, and the largest number held while all cheap methods were called."""
     space = Space({f"x{i}": Categorical(range(5)) for i in range(20)})
     rng = np.random.default_rng(0)
     points, values = space.decode_many(space.random_rows(rng, n)), rng.normal(size=n).tolist()

@@ -27,7 +27,7 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Acquisition(NamedTuple):
-    """An acquisition function; `rises_with_sd`: it cannot fall where sd grows, so an upper bound of sd bounds it."""
+    """An acquisition function; `rises_with_sd`: larger sd never lowers it, so an upper bound of sd bounds it."""
 
     score: Score
     rises_with_sd: bool

@@ -74,10 +74,11 @@ def select(
     """The `count` best permitted rows of a long list.
 
     rows        function from indices to the rows of the list
-    bounds      (N,) upper bounds of their scores; a start is good enough within 0.1 % of the highest remaining bound
+    bounds      (N,) upper bounds of their scores
     most        number of rows, those with the highest bounds, that may be scored; None: all
 
-    Rows are scored in the order of their bounds, in growing batches, until `count` scores reach the remaining bounds.
+    Rows are scored in the order of their bounds, in growing batches, until `count` scores are within 0.1 % of the
+    highest remaining bound: the search climbs from there.
     """
     order = np.argsort(-bounds, kind="stable")[:most]
     best, done, batch = Found(rows(order[:0]), np.empty(0)), 0, max(2 * count, 32)

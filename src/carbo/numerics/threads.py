@@ -27,7 +27,10 @@ class Library(NamedTuple):
 
 @contextlib.contextmanager
 def limit_threads(observations: int, threads: int | None) -> Iterator[None]:
-    """Context in which the linear algebra uses so many threads; None: one, or all from 600 observations on."""
+    """Context in which the linear algebra uses so many threads.
+
+    threads     None: one, or, from 600 observations on, the number that the library has been set to
+    """
     if threads is None and observations >= 600:  # measured: larger factorisations gain from more threads
         yield
         return

@@ -64,8 +64,8 @@ class Levels:
     """Numbers for the values that the observations distinguish, one after another over the variables.
 
     A narrow variable has one number for each value. A wide variable has one for each observed value, and one more for
-    all other values. Example: a binary variable, then one of 1,000 values, of which 3 and 17 were observed. Values 0 and
-    1 have the numbers 0 and 1; 3 has number 2, 17 has number 3, and all others have number 4.
+    all other values. Example: a binary variable, then one of 1,000 values, of which 3 and 17 were observed. Values 0
+    and 1 have the numbers 0 and 1; 3 has number 2, 17 has number 3, and all others have number 4.
     """
 
     def __init__(self, kernel: Kernel, X: Ints) -> None:
