@@ -8,7 +8,7 @@ from carbo.acquisition import functions
 from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.inference.priors import Priors
 from carbo.kernels.base import Scales
-from carbo.kernels.cross import cross, gram
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
@@ -16,6 +16,7 @@ from carbo.space import graphs
 from carbo.surrogate import ensemble
 from carbo.surrogate.neighbours import NeighbourPredictor
 from tests import oracles
+from tests.models import gram
 
 BINARY = spectrum(graphs.complete(2))
 

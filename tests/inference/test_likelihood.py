@@ -18,11 +18,11 @@ from carbo import Integer, Space
 from carbo.inference.data import Data
 from carbo.inference.likelihood import Likelihood, Slope
 from carbo.kernels.base import Scales
-from carbo.kernels.cross import gram
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import Spectrum, spectra_of
 from carbo.numerics.types import Floats
 from tests import oracles
+from tests.models import gram
 from tests.spaces import any_kinds, space_of, wide_above
 
 # -- spaces, data and settings ---------------------------------------------------------------------------------------

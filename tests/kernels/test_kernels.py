@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbo.kernels.base import Change, Coordinate, Kernel, Scales, centred_table, diffusion_table
-from carbo.kernels.cross import cross, diagonal, gram
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import Spectrum, spectrum
@@ -26,6 +26,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space import graphs
 from carbo.space.graphs import Graph, Scale
 from tests import oracles
+from tests.models import gram, prior_variances
 
 SCALES: tuple[Scale, ...] = ("connectivity", "published")
 ROUNDING = 1e-10
@@ -424,7 +425,7 @@ def test_cross_is_a_block_of_the_gram_and_diagonal_its_diagonal(seed: int) -> No
         whole = gram(kernel, scales, w, np.concatenate([X, rows]))
         np.testing.assert_allclose(cross(kernel, scales, w, rows, X), whole[7:, :7], rtol=0, atol=1e-9 * w.sum())
         np.testing.assert_allclose(
-            diagonal(kernel, scales, w, rows), np.diagonal(whole)[7:], rtol=0, atol=1e-9 * w.sum()
+            prior_variances(kernel, scales, w, rows), np.diagonal(whole)[7:], rtol=0, atol=1e-9 * w.sum()
         )
 
 

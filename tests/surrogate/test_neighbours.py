@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from carbo import Binary, Categorical, Integer, Space
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Kernel, Scales
-from carbo.kernels.cross import cross, diagonal
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectra_of
@@ -22,6 +22,7 @@ from carbo.numerics.types import Floats, Ints
 from carbo.surrogate import ensemble
 from carbo.surrogate.ensemble import FEW, Ensemble, Recombined, build
 from carbo.surrogate.neighbours import NeighbourPredictions, NeighbourPredictor
+from tests.models import prior_variances
 from tests.spaces import any_kinds, space_of, wide_above
 from tests.surrogate import test_ensemble
 
@@ -236,7 +237,7 @@ def test_the_first_bound_is_what_the_parent_leaves_open(name: str) -> None:
     cap = c.neighbours.predict_neighbours(parents, rows, owner).sd_bound
     for s, (h, w) in enumerate(zip(c.model.hypers, c.model.w, strict=True)):
         k = np.diagonal(cross(c.model.kernel, h.scales, w, parents[owner], rows))
-        v, after = (diagonal(c.model.kernel, h.scales, w, r) for r in (parents[owner], rows))
+        v, after = (prior_variances(c.model.kernel, h.scales, w, r) for r in (parents[owner], rows))
         bound = np.abs(k) / v * sd[s, owner] + np.sqrt(after - k**2 / v)
         np.testing.assert_allclose(cap[s], np.minimum(bound, np.sqrt(after)), rtol=1e-4)
 

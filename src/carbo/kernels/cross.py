@@ -101,13 +101,13 @@ class Tables:
     def __init__(self, kernel: Kernel, scales: Sequence[Scales], w: Sequence[Floats], columns: Columns) -> None:
         self._kernel, self._scales, self._columns = kernel, scales, columns
         self.weights = np.stack([kernel.weights(h, v) for h, v in zip(scales, w, strict=True)])
-        narrow = [self._narrow_terms(h) for h in scales]
-        self.narrow = [np.stack([terms[q] for terms in narrow]) for q in range(kernel.n_sums)]
+        narrow = [self._compute_narrow_terms(h) for h in scales]
+        self.narrow_terms = [np.stack([terms[q] for terms in narrow]) for q in range(kernel.n_sums)]
         self.wide = {i: [kernel.table(h, i) for h in scales] for i in columns.wide.tolist()}
         self.windows = kernel.windows
         self.window_weights = np.stack([kernel.window_weights(h, v) for h, v in zip(scales, w, strict=True)])
 
-    def _narrow_terms(self, scales: Scales) -> list[Floats]:
+    def _compute_narrow_terms(self, scales: Scales) -> list[Floats]:
         """The terms of all narrow variables under one sample, (F,) for each sum."""
         each = []
         for i in self._columns.narrow.tolist():
@@ -144,7 +144,7 @@ class Tables:
 
         before, after: indices of the table entries (a, a) and (a, c), for a change from value a to value c.
         """
-        each = zip(self._diagonal_sums(H, rows), self.narrow, strict=True)
+        each = zip(self._diagonal_sums(H, rows), self.narrow_terms, strict=True)
         K = self.combine([total[:, owner] - T[:, before] + T[:, after] for total, T in each])
         return np.asarray(K + self._window_parent_covariances[:, i])
 
@@ -159,7 +159,7 @@ class Tables:
 
     def _diagonal_sums(self, H: Any, rows: Ints) -> list[Floats]:
         """The sums (S, N) between each row and itself."""
-        sums = [np.asarray((H @ T[:, self._columns.diagonal_indices].T).T) for T in self.narrow]
+        sums = [np.asarray((H @ T[:, self._columns.diagonal_indices].T).T) for T in self.narrow_terms]
         for i in self.wide:
             for s in range(self.size):
                 for total, term in zip(sums, self.wide_terms(i, s, rows[:, i], rows[:, i]), strict=True):
@@ -177,7 +177,7 @@ class Sums:
     def __init__(self, tables: Tables, columns: Columns, X: Ints) -> None:
         self._tables, self._X = tables, X
         indices = columns.pair_indices(X)
-        self.terms = [T.take(indices, axis=1) for T in tables.narrow]
+        self.terms = [T.take(indices, axis=1) for T in tables.narrow_terms]
         self.Psi = tables.windows.features(X)
 
     def at(
@@ -218,7 +218,7 @@ class Sums:
             K[s] += sparse.csr_array((weighted, D.indices, D.indptr), shape=D.shape) @ X
         return K
 
-    def wide_terms(self, i: int, values: Ints, first: int | None = None) -> Floats:
+    def first_wide_terms(self, i: int, values: Ints, first: int | None = None) -> Floats:
         """Terms (S, len(values), n) in the first sum of wide variable i, between values and (first) observations."""
         column = self._X[:first, i]
         each = [self._tables.wide_terms(i, s, values[:, None], column)[0] for s in range(self._tables.size)]
@@ -237,14 +237,3 @@ def cross(kernel: Kernel, scales: Scales, w: Floats, rows: Ints, X: Ints) -> Flo
     columns = Columns(kernel)
     sums = Sums(Tables(kernel, [scales], [w], columns), columns, X)
     return np.asarray(sums.covariances(columns.one_hot(rows), rows)[0])
-
-
-def diagonal(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Floats:
-    """Prior variances (N,) of rows (N, d), with weights w (P,)."""
-    columns = Columns(kernel)
-    return np.asarray(Tables(kernel, [scales], [w], columns).variances(columns.one_hot(rows), rows)[0])
-
-
-def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
-    """Signal covariance (n, n) of the observations X (n, d), with weights w (P,)."""
-    return np.asarray(np.einsum("p,pij->ij", w, kernel.parts(scales, X)))

@@ -1,4 +1,11 @@
-"""The order kernel: a weight for each order of interaction, and parts for windows. Notation as in `base`."""
+"""The order kernel: a weight for each order of interaction, and parts for windows.
+
+Notation (besides that of `base`)
+    i           the variable whose coordinate changes; z (n, n) its centred table between the observations
+    A, norms    (Q, n, n) and (Q,): e_q and e_q(r) without variable i
+    low, low_norms  the same of the order below: e_{q-1} and e_{q-1}(r) without variable i; B = low * z
+    E           (Q + 1, n, n) e_0, ..., e_Q of the variables so far
+"""
 
 from __future__ import annotations
 
@@ -79,7 +86,7 @@ class Orders:
         if self.windowed:
             return self._recompute(scales, X, w, at)
         A, norms, z = self._without_variable(parts, scales, X, at.variable)
-        low, low_norms = _order_below(A, norms)
+        low, low_norms = np.concatenate([np.ones_like(A[:1]), A[:-1]]), np.append(1.0, norms[:-1])
         if at.name == "relevance":
             return _change_of_relevance(A, low * z, norms, low_norms, w)
         r, s, x = math.exp(scales.log_relevance[at.variable]), self.spectra[at.variable], X[:, at.variable]
@@ -172,14 +179,6 @@ class Orders:
             g += weights[m - 1]
             total += lower[m - 1] * g
         return np.asarray(total)
-
-
-def _order_below(A: Floats, norms: Floats) -> tuple[Floats, Floats]:
-    """For each part, the polynomial of the order below, which multiplies a_i in it; and its norm."""
-    low, low_norms = np.empty_like(A), np.empty_like(norms)
-    low[0], low_norms[0] = 1.0, 1.0
-    low[1:], low_norms[1:] = A[:-1], norms[:-1]
-    return low, low_norms
 
 
 def _change_of_relevance(A: Floats, B: Floats, norms: Floats, low_norms: Floats, w: Floats) -> Change:

@@ -1,12 +1,11 @@
-"""Gaussian process algebra on matrices: factor, solve, condition, predict.
+"""Gaussian process algebra on matrices: factor, solve, eliminate, condition.
 
 Notation
-    n, N    number of observations, of points to predict
+    n       number of observations
     C       (n, n) covariance of the observations, noise included
     L       (n, n) lower Cholesky factor of C, Fortran order
     r       (n,) residuals y - mean
     alpha   (n,) C^-1 r
-    Ks      (N, n) covariance between the points and the observations
     1, 2    index of the observations that are eliminated first, and of the others (n1 and n2 of them)
 """
 
@@ -100,13 +99,6 @@ def eliminate(C11: Floats, A: Floats, r1: Floats, H: Floats) -> Head | None:
     return Head(own_fit, blas.dgemm(1.0, W, W, beta=0.0, c=H, trans_a=1, overwrite_c=1), v @ W)
 
 
-def fit(C: Floats, r: Floats) -> Fit:
-    """The fit of residuals r (n,) under C (n, n), jittered where needed. Raises NumericalError like `cholesky`."""
-    L = cholesky(C)
-    v = solve_lower(L, r)
-    return Fit(-float(np.sum(np.log(np.diagonal(L)))), -0.5 * float(v @ v))
-
-
 def solve_lower(L: Floats, b: Floats) -> Floats:
     """L^-1 b for a vector or a matrix b."""
     v, _ = lapack.dtrtrs(L, b, lower=1)
@@ -117,11 +109,6 @@ def solve_upper(L: Floats, b: Floats) -> Floats:
     """L^-T b for a vector or a matrix b."""
     v, _ = lapack.dtrtrs(L, b, lower=1, trans=1)
     return np.asarray(v)
-
-
-def log_likelihood(C: Floats, r: Floats) -> float:
-    """log N(r; 0, C), its constant included (supplement B.1). Raises NumericalError like `cholesky`."""
-    return fit(C, r).log_likelihood - 0.5 * len(r) * math.log(2.0 * math.pi)
 
 
 class Conditioned(NamedTuple):
@@ -136,9 +123,3 @@ def condition(C: Floats, y: Floats, mean: float) -> Conditioned:
     """Condition on values y (n,) of covariance C, with constant prior mean. Raises NumericalError like `cholesky`."""
     L = cholesky(C)
     return Conditioned(mean, L, solve_upper(L, solve_lower(L, y - mean)))
-
-
-def predict(gp: Conditioned, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and variance of the latent function, each (N,), from Ks and the prior variances (N,)."""
-    V = solve_lower(gp.L, Ks.T)
-    return gp.mean + Ks @ gp.alpha, np.maximum(prior_variance - np.einsum("ij,ij->j", V, V), 0.0)

@@ -123,13 +123,9 @@ class NeighbourPredictor:
             mu += self._window_means(Psi)
         by_level = np.stack([of.sum_by_level(lower[:, q] * of.alpha[:, None]) for q in range(lower.shape[1])], axis=1)
         self._add_complete_graphs(mu, by_level, change)
-        for j in np.flatnonzero(~of.complete):
-            at = np.flatnonzero(change.i == j)
-            levels, numbers = of.levels.values_of(int(j))
-            for s in range(of.size):
-                new, u = (self._factors_between(s, int(j), v[at], levels) for v in (change.c, change.a))
-                sums = by_level[s][:, owner[at], numbers]
-                mu[s, at] += np.vecdot(new - u, kernel.factor_slope(weights[s], u, sums))
+        self._add_other_graphs(mu, by_level, change)
+        variance, parent_Psi = of.prior_variance(rows), of.tables.windows.features(parents)
+        K_windowed = of.sums.add_windows(K.copy(), parent_Psi) if windowed else K
 
         def covariances(index: Ints, first: int | None) -> Floats:
             u, step = (self._factors(change.i[index], v[index], first) for v in (change.a, change.c))
@@ -142,8 +138,6 @@ class NeighbourPredictor:
             step += K_windowed[:, owner[index], :first]
             return of.sums.add_window_changes(step, Psi[index] - parent_Psi[owner[index]], first)
 
-        variance, parent_Psi = of.prior_variance(rows), of.tables.windows.features(parents)
-        K_windowed = of.sums.add_windows(K.copy(), parent_Psi) if windowed else K
         return NeighbourPredictions(
             of, mu, variance, lambda: sd_bound_from_parent(of, parents, K_windowed, change, variance), covariances
         )
@@ -169,6 +163,17 @@ class NeighbourPredictor:
             gap = other[s] - same[s]
             mu[s, at] += gap * slope(weights, same[s], before) - gap * slope(weights, other[s], after)
 
+    def _add_other_graphs(self, mu: Floats, by_level: Floats, change: SingleChanges) -> None:
+        """Add the changes on all other graphs to mu: factors with every observed value change."""
+        of = self._ensemble
+        for j in np.flatnonzero(~of.complete):
+            at = np.flatnonzero(change.i == j)
+            values, numbers = of.levels.values_of(int(j))
+            for s, weights in enumerate(of.tables.weights):
+                new, u = (self._factors_between(s, int(j), v[at], values) for v in (change.c, change.a))
+                sums = by_level[s][:, change.owner[at], numbers]
+                mu[s, at] += np.vecdot(new - u, self._kernel.factor_slope(weights, u, sums))
+
     @cached_property
     def _equality_factors(self) -> tuple[Floats, Floats]:
         """Factors of equal and of unequal values on complete graphs, each (S, d)."""
@@ -189,13 +194,13 @@ class NeighbourPredictor:
         out[:, narrow] = self._A[:, (offset + values)[narrow], :first]
         for j in np.unique(i[~narrow]):
             at = i == j
-            out[:, at] = self._kernel.factor(of.sums.wide_terms(int(j), values[at], first))
+            out[:, at] = self._kernel.factor(of.sums.first_wide_terms(int(j), values[at], first))
         return out
 
-    def _factors_between(self, s: int, j: int, values: Ints, levels: Ints) -> Floats:
-        """Factors (len(values), len(levels)) of variable j between values and levels under sample s."""
+    def _factors_between(self, s: int, j: int, values: Ints, others: Ints) -> Floats:
+        """Factors (len(values), len(others)) of variable j between values and other values under sample s."""
         kernel, scales = self._kernel, self._ensemble.hypers[s].scales
-        return kernel.factor(kernel.summands(scales, j, kernel.table(scales, j).at(values[:, None], levels))[0])
+        return kernel.factor(kernel.summands(scales, j, kernel.table(scales, j).at(values[:, None], others))[0])
 
 
 class SingleChanges:
