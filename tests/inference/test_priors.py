@@ -35,7 +35,7 @@ def assert_density_of(log_density: Callable[[float], float], law: Law) -> None:
 
 
 def test_horseshoe_bound_is_read_at_x_without_a_jacobian() -> None:
-    """The published experiments sample log beta against the bound at beta (DESIGN section 5)."""
+    """The published experiments sample log beta against the bound at beta."""
     assert_density_of(lambda t: priors.horseshoe_bound(math.exp(t), 5.0), oracles.published_law(5.0, BETA))
 
 

@@ -289,7 +289,7 @@ def test_around_parents_the_oracles_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("sparse_from", [0, 256])
-def test_neighbours_told_by_the_features_that_differ_from_their_parents(sparse_from: int) -> None:
+def test_neighbours_from_the_features_that_differ_from_their_parents(sparse_from: int) -> None:
     """Whether features are few or many, predictions of neighbours are the same."""
     rng = np.random.default_rng(8)
     space = space_of(rng, ["binary", "categorical", "binary", "levels", "categorical", "binary", "binary"])

@@ -106,9 +106,8 @@ def climb(objective: Objective, domain: Domain, starts: Found, hasty: bool = Fal
         moved = step(objective, domain, current, hasty)
         stays = ~(moved.scores > current.scores)
         summits.append(Found(current.rows[stays], current.scores[stays]))
-        current = best_of(
-            Found(moved.rows[~stays], moved.scores[~stays]), len(moved.scores)
-        )  # climbers at the same row merge
+        moved = Found(moved.rows[~stays], moved.scores[~stays])
+        current = best_of(moved, len(moved.scores))  # climbers at the same row merge
     if not summits:
         return starts
     found = Found(np.concatenate([s.rows for s in summits]), np.concatenate([s.scores for s in summits]))
@@ -118,9 +117,9 @@ def climb(objective: Objective, domain: Domain, starts: Found, hasty: bool = Fal
 def step(objective: Objective, domain: Domain, current: Found, hasty: bool = False) -> Found:
     """The best permitted neighbour of each climber, or the climber's own row and score if no neighbour is better.
 
-    hasty   a climber moves to the best of the first neighbours scored, if one of them is better: neighbours are scored
-            in batches, in the order of their bounds. That saves most of the scores where bounds are loose. A climber
-            stays, as otherwise, only if no neighbour is better
+    hasty   if True, a climber does not wait for the best neighbour. Neighbours are scored in batches, in the order of
+            their bounds, and the climber moves to the best of the first batch that contains a better one. That saves
+            most of the scores if bounds are loose. Summits have the same definition
     """
     rows, owner = domain.neighbours(current.rows)
     keep = domain.permitted(rows)

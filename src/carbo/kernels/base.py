@@ -12,9 +12,11 @@ Notation
     p_s         power sum of order s of the same numbers
     parts       (P, n, n) matrices whose weighted sum is the signal covariance
     w           (P,) their weights: signal variances
+    Q           highest order of interaction; 1 for the product kernel
+    S, T        samples of the parameters, windows (see `windows`)
 
 Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
-Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r)
+Order kernel (docs/model.md):     K = sum_{q=1..Q} w_q e_q / e_q(r)                      P = Q, and more with windows
 
 A kernel is used in two ways. While the parameters are sampled, `change` gives the covariance as a cheap function of one
 coordinate. While the search runs, the parameters are fixed, and `cross.Sums` gives covariances of many rows at a time.

@@ -85,61 +85,67 @@ class NeighbourPredictor:
 
     def bound_recombined(self, starts: Recombined) -> tuple[Floats, Floats]:
         """Posterior means of all recombined rows, and upper bounds of their sd, each (S, len(starts))."""
-        of = self._ensemble
-        variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
-        left, right = split_halves(of, starts)
+        ensemble = self._ensemble
+        variance = ensemble.prior_variance(starts.rows(np.arange(len(starts) if ensemble.varies else 1)))
+        left, right = split_halves(ensemble, starts)
         B, R, _ = starts.left.shape
-        mu, explained = np.empty((of.size, B, R, R)), np.empty((of.size, B * R * R))
-        windowed = len(of.tables.windows) > 0
-        Psi = of.tables.windows.features(starts.rows(np.arange(len(starts) if windowed else 0)))
-        for s, weights in enumerate(of.tables.weights):
-            weighted, _ = self._kernel.half_factors(weights, self._kernel.layers(left.sums(of.sums, s)))
-            _, plain = self._kernel.half_factors(weights, self._kernel.layers(right.sums(of.sums, s)))
-            tall = np.concatenate([factor * of.alpha[s] for factor in weighted], axis=2)
+        mu, explained = np.empty((ensemble.size, B, R, R)), np.empty((ensemble.size, B * R * R))
+        windowed = len(ensemble.tables.windows) > 0
+        Psi = ensemble.tables.windows.features(starts.rows(np.arange(len(starts) if windowed else 0)))
+        for s, weights in enumerate(ensemble.tables.weights):
+            weighted, _ = self._kernel.half_factors(weights, self._kernel.layers(left.sums(ensemble.sums, s)))
+            _, plain = self._kernel.half_factors(weights, self._kernel.layers(right.sums(ensemble.sums, s)))
+            tall = np.concatenate([factor * ensemble.alpha[s] for factor in weighted], axis=2)
             mu[s] = tall @ np.concatenate(plain, axis=2).transpose(0, 2, 1)
             each = zip(weighted, plain, strict=True)
             products = (one[:, :, None, :FEW] * other[:, None, :, :FEW] for one, other in each)
             K = np.asarray(sum(products)).reshape(1, B * R * R, -1)
-            of.sums.add_windows(K, Psi, slice(s, s + 1), FEW)
-            few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
+            ensemble.sums.add_windows(K, Psi, slice(s, s + 1), FEW)
+            few = np.asfortranarray(ensemble.gps[s].L[:FEW, :FEW])
             V = blas.dtrsm(1.0, few, K[0].T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        mu += of.mean[:, None, None, None]
-        means = mu.reshape(of.size, -1)
+        mu += ensemble.mean[:, None, None, None]
+        means = mu.reshape(ensemble.size, -1)
         if windowed:
             means += self._window_means(Psi)
         return means, np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
 
     def predict_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> NeighbourPredictions:
         """Predictions of rows (N, d) that each differ in one variable from parents[owner]; sd comes on request."""
-        of, kernel, change = self._ensemble, self._kernel, SingleChanges(self._ensemble, parents, rows, owner)
-        layers = kernel.layers(of.sums.at(of.columns.one_hot(parents), parents))
-        weights = of.tables.weights
+        ensemble, kernel, change = self._ensemble, self._kernel, SingleChanges(self._ensemble, parents, rows, owner)
+        layers = kernel.layers(ensemble.sums.at(ensemble.columns.one_hot(parents), parents))
+        weights = ensemble.tables.weights
         K = np.asarray(sum(weight[:, None, None] * layer for weight, layer in zip(weights.T, layers, strict=True)))
         lower = np.stack(kernel.lower_layers(layers), axis=1)  # (S, Q, V, n)
-        mu = of.mu(K)[:, owner]
-        windowed, Psi = len(of.tables.windows) > 0, of.tables.windows.features(rows)
+        mu = ensemble.mu(K)[:, owner]
+        windowed, Psi = len(ensemble.tables.windows) > 0, ensemble.tables.windows.features(rows)
         if windowed:
             mu += self._window_means(Psi)
-        by_level = np.stack([of.sum_by_level(lower[:, q] * of.alpha[:, None]) for q in range(lower.shape[1])], axis=1)
+        by_level = np.stack(
+            [ensemble.sum_by_level(lower[:, q] * ensemble.alpha[:, None]) for q in range(lower.shape[1])], axis=1
+        )
         self._add_complete_graphs(mu, by_level, change)
         self._add_other_graphs(mu, by_level, change)
-        variance, parent_Psi = of.prior_variance(rows), of.tables.windows.features(parents)
-        K_windowed = of.sums.add_windows(K.copy(), parent_Psi) if windowed else K
+        variance, parent_Psi = ensemble.prior_variance(rows), ensemble.tables.windows.features(parents)
+        K_windowed = ensemble.sums.add_windows(K.copy(), parent_Psi) if windowed else K
 
         def covariances(index: Ints, first: int | None) -> Floats:
             u, step = (self._factors(change.i[index], v[index], first) for v in (change.a, change.c))
             step -= u
-            for s in range(of.size):
+            for s in range(ensemble.size):
                 step[s] *= kernel.factor_slope(weights[s], u[s], lower[s][:, owner[index], :first])
             if Psi.shape[1] <= self._sparse_from:
                 step += K[:, owner[index], :first]
-                return of.sums.add_windows(step, Psi[index], first=first)
+                return ensemble.sums.add_windows(step, Psi[index], first=first)
             step += K_windowed[:, owner[index], :first]
-            return of.sums.add_window_changes(step, Psi[index] - parent_Psi[owner[index]], first)
+            return ensemble.sums.add_window_changes(step, Psi[index] - parent_Psi[owner[index]], first)
 
         return NeighbourPredictions(
-            of, mu, variance, lambda: sd_bound_from_parent(of, parents, K_windowed, change, variance), covariances
+            ensemble,
+            mu,
+            variance,
+            lambda: sd_bound_from_parent(ensemble, parents, K_windowed, change, variance),
+            covariances,
         )
 
     def _window_means(self, Psi: Floats) -> Floats:
@@ -149,8 +155,11 @@ class NeighbourPredictor:
     @cached_property
     def _window_alpha(self) -> Floats:
         """Weighted sums of the observations' features times alpha, (F, S)."""
-        of = self._ensemble
-        return np.asarray((of.sums.Psi.T @ of.alpha.T) * of.tables.window_weights[:, of.tables.windows.owner].T)
+        ensemble = self._ensemble
+        return np.asarray(
+            (ensemble.sums.Psi.T @ ensemble.alpha.T)
+            * ensemble.tables.window_weights[:, ensemble.tables.windows.owner].T
+        )
 
     def _add_complete_graphs(self, mu: Floats, by_level: Floats, change: SingleChanges) -> None:
         """Add the changes on complete graphs to mu: only factors with the old and the new value change."""
@@ -165,11 +174,11 @@ class NeighbourPredictor:
 
     def _add_other_graphs(self, mu: Floats, by_level: Floats, change: SingleChanges) -> None:
         """Add the changes on all other graphs to mu: factors with every observed value change."""
-        of = self._ensemble
-        for j in np.flatnonzero(~of.complete):
+        ensemble = self._ensemble
+        for j in np.flatnonzero(~ensemble.complete):
             at = np.flatnonzero(change.i == j)
-            values, numbers = of.levels.values_of(int(j))
-            for s, weights in enumerate(of.tables.weights):
+            values, numbers = ensemble.levels.values_of(int(j))
+            for s, weights in enumerate(ensemble.tables.weights):
                 new, u = (self._factors_between(s, int(j), v[at], values) for v in (change.c, change.a))
                 sums = by_level[s][:, change.owner[at], numbers]
                 mu[s, at] += np.vecdot(new - u, self._kernel.factor_slope(weights, u, sums))
@@ -186,15 +195,15 @@ class NeighbourPredictor:
 
     def _factors(self, i: Ints, values: Ints, first: int | None) -> Floats:
         """Factors (S, len(i), n) of these values of variables i with the (first) observations."""
-        of, offset = self._ensemble, self._ensemble.columns.offset[i]
+        ensemble, offset = self._ensemble, self._ensemble.columns.offset[i]
         narrow = offset >= 0
         if narrow.all():
             return self._A[:, offset + values, :first]
-        out = np.empty((of.size, len(i), len(of.X[:first])))
+        out = np.empty((ensemble.size, len(i), len(ensemble.X[:first])))
         out[:, narrow] = self._A[:, (offset + values)[narrow], :first]
         for j in np.unique(i[~narrow]):
             at = i == j
-            out[:, at] = self._kernel.factor(of.sums.first_wide_terms(int(j), values[at], first))
+            out[:, at] = self._kernel.factor(ensemble.sums.first_wide_terms(int(j), values[at], first))
         return out
 
     def _factors_between(self, s: int, j: int, values: Ints, others: Ints) -> Floats:
