@@ -184,7 +184,7 @@ def prior_variances(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Fl
     return np.asarray(Tables(kernel, [scales], [w], columns).variances(columns.one_hot(rows), rows)[0])
 
 
-def predict(gp: linalg.Conditioned, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
+def predict(gp: linalg.ConditionedGP, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance (N,) of a Gaussian process at points, from their covariances Ks (N, n) with observations."""
     V = np.linalg.solve(gp.L, Ks.T)
     return gp.mean + Ks @ gp.alpha, prior_variance - np.einsum("ij,ij->j", V, V)

@@ -120,7 +120,7 @@ def test_predictions_equal_one_gaussian_process_at_a_time(space: str, name: str)
 def test_the_joint_posterior_is_the_conditional_normal(space: str, name: str) -> None:
     c = case(space, name)
     for s in range(c.model.size):
-        for got, expected in zip(c.model.joint(s, c.rows), exact(c, s, c.rows), strict=True):
+        for got, expected in zip(c.model.joint_prediction(s, c.rows), exact(c, s, c.rows), strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
 
 

@@ -111,7 +111,7 @@ def solve_upper(L: Floats, b: Floats) -> Floats:
     return np.asarray(v)
 
 
-class Conditioned(NamedTuple):
+class ConditionedGP(NamedTuple):
     """A Gaussian process given its observations: prior mean, factor L (n, n), and alpha (n,)."""
 
     mean: float
@@ -119,7 +119,7 @@ class Conditioned(NamedTuple):
     alpha: Floats
 
 
-def condition(C: Floats, y: Floats, mean: float) -> Conditioned:
+def condition(C: Floats, y: Floats, mean: float) -> ConditionedGP:
     """Condition on values y (n,) of covariance C, with constant prior mean. Raises NumericalError like `cholesky`."""
     L = cholesky(C)
-    return Conditioned(mean, L, solve_upper(L, solve_lower(L, y - mean)))
+    return ConditionedGP(mean, L, solve_upper(L, solve_lower(L, y - mean)))

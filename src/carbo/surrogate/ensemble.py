@@ -111,7 +111,7 @@ class Ensemble:
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
 
-    def _condition(self) -> list[linalg.Conditioned]:
+    def _condition(self) -> list[linalg.ConditionedGP]:
         """The Gaussian process of each sample, conditioned on its values."""
         H, K = self.columns.one_hot(self.X), np.empty((len(self.X), len(self.X)))
         return [
@@ -230,7 +230,7 @@ class Ensemble:
         )  # diagonal of C^-1 = L^-T L^-1
         return self.values - self.alpha / precision, 1.0 / precision
 
-    def joint(self, s: int, rows: Ints) -> tuple[Floats, Floats]:
+    def joint_prediction(self, s: int, rows: Ints) -> tuple[Floats, Floats]:
         """Mean (N,) and covariance (N, N) of the latent function at rows under sample s."""
         h, g, w = self.hypers[s], self.gps[s], self.w[s]
         K = cross(self.kernel, h.scales, w, rows, self.X)
@@ -241,7 +241,7 @@ class Ensemble:
         """The ensemble conditioned also on fantasies at pending rows: noisy values that each sample draws there."""
         values = []
         for s, h in enumerate(self.hypers):
-            mean, cov = self.joint(s, rows)
+            mean, cov = self.joint_prediction(s, rows)
             L = linalg.cholesky(_add_noise(cov, h))
             values.append(np.append(self.values[s], mean + L @ rng.standard_normal(len(rows))))
         return Ensemble(self.kernel, self.hypers, np.concatenate([self.X, rows]), np.stack(values))

@@ -75,7 +75,7 @@ def measure_relevance(
     effects, predictor = np.zeros((space.dim, model.size)), NeighbourPredictor(model)
     for start in range(0, space.dim, at_once):
         some = range(start, min(start + at_once, space.dim))
-        for i, g in zip(some, means_redrawn(predictor, base, other, some), strict=True):
+        for i, g in zip(some, redraw_means(predictor, base, other, some), strict=True):
             effects[i] = _total_effect(f, np.where(other[:, i] == base[:, i], f, value(g)))
     effects = np.minimum(effects, 1.0)  # an estimate may exceed 1, its target cannot
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
@@ -84,7 +84,7 @@ def measure_relevance(
     return Relevance(shares, *model.kernel.variance_shares(np.array(model.w)))
 
 
-def means_redrawn(predictor: NeighbourPredictor, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
+def redraw_means(predictor: NeighbourPredictor, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
     """Posterior means (len(which), S, N) at base rows (N, d) with one of these variables taken from the other rows.
 
     The mean is undefined where a base row and the other row have the same value of this variable.
