@@ -1,4 +1,4 @@
-"""What the tests of both samplers share: models, data, the priors' laws, and what makes a draw sane."""
+"""Models, data and laws of priors that several tests share, and plain forms of the engine's formulas."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from carbo.inference import gibbs
 from carbo.inference.data import Data, Hyper, Model
 from carbo.inference.priors import Priors
 from carbo.kernels.base import Kernel, Scales
+from carbo.kernels.cross import Columns, Tables
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
+from carbo.numerics import linalg
 from carbo.numerics.types import Floats, Ints
 from carbo.settings import STANDARD as DEFAULT
 from carbo.space import graphs
@@ -169,3 +171,20 @@ def hard_cases() -> dict[str, Data]:
         "one outlier": Data(plain.X, (outlier - outlier.mean()) / outlier.std()),
         "one variable never moves": Data(np.where(np.arange(5) == 2, 1, plain.X), plain.y),
     }
+
+
+def gram(kernel: Kernel, scales: Scales, w: Floats, X: Ints) -> Floats:
+    """Signal covariance (n, n) of observations X (n, d), from the kernel's parts."""
+    return np.asarray(np.einsum("p,pij->ij", w, kernel.parts(scales, X)))
+
+
+def prior_variances(kernel: Kernel, scales: Scales, w: Floats, rows: Ints) -> Floats:
+    """Prior variances (N,) of rows (N, d), as the search computes them."""
+    columns = Columns(kernel)
+    return np.asarray(Tables(kernel, [scales], [w], columns).variances(columns.one_hot(rows), rows)[0])
+
+
+def predict(gp: linalg.ConditionedGP, Ks: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance (N,) of a Gaussian process at points, from their covariances Ks (N, n) with observations."""
+    V = np.linalg.solve(gp.L, Ks.T)
+    return gp.mean + Ks @ gp.alpha, prior_variance - np.einsum("ij,ij->j", V, V)

@@ -31,8 +31,8 @@ def add(what: Commands) -> None:
     )
     foresight.add_argument("--model", default="default,paper", metavar="NAME,...",
                            help="presets; presets with settings changed, such as default:highest_order=2; or with the "
-                           "mode of the posterior, default@mode, the best of six climbs with default@mode5 (default "
-                           "%(default)s); the others are compared with the first")  # fmt: skip
+                           "mode of the posterior, default@mode (default %(default)s); the others are compared with "
+                           "the first")  # fmt: skip
     _add_cases(foresight, "foresight")
     foresight.set_defaults(run=_foresight)
     ascent = command(

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carbo.acquisition import search as climbing
+from carbo.acquisition import search
 from carbo.acquisition.policy import Request, best_starts, maximise
 from carbo.acquisition.search import Domain, Found, Objective
 from carbo.acquisition.starts import spray
 from carbo.errors import SettingsError
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Ints
 from carbo.space.row_space import row_keys
 from lab.measure.recorded_cases import Case, Experiment, Lines, cell, digest, shared_lines
@@ -81,7 +81,7 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     lines: list[dict[str, Any]] = []
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf
-        with limited(n, settings.threads):
+        with limit_threads(n, settings.threads):
             top = SEARCHES.get(name, _with_settings)(np.random.default_rng(0), request, name, _until(begin, limit))
         lines.append({"model": name, "height": float(top.scores[0]), "seconds": time.process_time() - begin})
     return lines
@@ -118,7 +118,7 @@ def _genetic(rng: np.random.Generator, request: Request, _: str, stop: Stop) -> 
         children = np.where(redrawn, rng.integers(0, space.sizes, size=children.shape), children)
         children = children[domain.permitted(children)]
         both = Found(np.concatenate([living.rows, children]), np.append(living.scores, objective.score(children)))
-        living = climbing.best_of(both, POPULATION)
+        living = search.best_of(both, POPULATION)
     return living
 
 
@@ -126,10 +126,10 @@ def _annealing(rng: np.random.Generator, request: Request, _: str, stop: Stop) -
     """Simulated annealing from the preset's starts; the temperature falls with the time that is left."""
     domain, objective = request.domain, request.objective
     now = best_starts(rng, request, objective)
-    best = climbing.best_of(now, 1)
+    best = search.best_of(now, 1)
     while (used := stop()) < 1.0:
         metropolis(rng, objective, domain, now, HOT * (COLD / HOT) ** used)
-        best = climbing.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
+        best = search.best_of(Found(np.concatenate([best.rows, now.rows]), np.append(best.scores, now.scores)), 1)
     return best
 
 
@@ -149,7 +149,7 @@ def random_neighbours(rng: np.random.Generator, domain: Domain, rows: Ints) -> t
     around, owner = domain.neighbours(rows)
     keep = domain.permitted(around)
     around, owner = around[keep], owner[keep]
-    chosen = climbing.leading(owner, rng.random(len(owner)), 1)
+    chosen = search.top_of_each_owner(owner, rng.random(len(owner)), 1)
     return around[chosen], owner[chosen]
 
 

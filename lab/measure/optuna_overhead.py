@@ -25,7 +25,7 @@ from optuna.distributions import CategoricalDistribution
 
 from carbo.engine import Engine
 from carbo.integrations.optuna.sampler import CarboSampler
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.settings import PRESETS
 from lab.measure.speed import Point, random_quadratic, trail
 
@@ -104,7 +104,7 @@ def _watched(sampler: Watch, engine: Watch) -> Iterator[None]:
 def report(repeats: int) -> list[dict[str, Any]]:
     """Both presets, with storage in memory and in a file, on one thread."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with limited(POINT.observations, 1):
+    with limit_threads(POINT.observations, 1):
         return [measure(preset, where, repeats) for preset in sorted(PRESETS) for where in STORAGES]
 
 

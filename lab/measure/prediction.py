@@ -10,21 +10,19 @@ of the normal distributions of the posterior samples, noise included. It is judg
     error       root mean square of (value - predicted mean) over the standard deviation of the given values
     seconds     processor seconds of the first draw of parameters, burn-in included, and of a second
 
-A model is a preset, or a preset with settings changed. With "@mode" after it the samples are replaced by the parameters
-at the mode of the posterior; with "@mode5" by the highest mode of six climbs.
+A model is a preset, or a preset with settings changed. With "@mode" after it, the parameters at the mode of the
+posterior take the place of the samples.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carbo.errors import SettingsError
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from lab.measure.recorded_cases import Case, Experiment, Line, Lines, cell, digest, shared_lines
 from lab.methods.presets import settings_of
 from lab.runs.record import comparable
@@ -40,7 +38,8 @@ if TYPE_CHECKING:
     from carbo.surrogate.surrogate import Belief, Observations, Surrogate
     from lab.problems import Problem
 
-MODE = re.compile("@mode([1-9][0-9]*)?$")
+MODE = "@mode"
+"""Suffix of a model that predicts from the mode of the posterior."""
 CLEAR = 0.01
 """A model is ahead of another on a case from this difference of gains on."""
 
@@ -48,34 +47,30 @@ CLEAR = 0.01
 def experiment(models: Sequence[str]) -> Experiment:
     """The experiment with these models. SettingsError for an unknown one."""
     for model in models:
-        settings, restarts = named(model)
-        if restarts is not None and settings.kernel != "orders":
+        settings, at_mode = named(model)
+        if at_mode and settings.kernel != "orders":
             raise SettingsError(f"model {model!r}: expected a preset of kernel orders before @mode, "
                                 f"got kernel {settings.kernel}; leave @mode away")  # fmt: skip
     return Experiment(tuple(models), measure, version, table, "gain")
 
 
 class Named(NamedTuple):
-    """The settings of a model."""
+    """The settings of a model, and how it predicts."""
 
     settings: Settings
-    restarts: int | None
-    """Number of climbs to the mode after the first one; None: samples instead of a mode."""
+    at_mode: bool
+    """Whether it predicts from the mode of the posterior instead of samples."""
 
 
 def named(model: str) -> Named:
     """The settings of the model of this name. SettingsError for an unknown preset or setting."""
-    found = MODE.search(model)
-    return Named(settings_of(MODE.sub("", model)), int(found[1] or 0) if found else None)
+    return Named(settings_of(model.removesuffix(MODE)), model.endswith(MODE))
 
 
 def version(model: str) -> str:
-    from carbo.inference.chain import SCATTER
-
-    settings, restarts = named(model)
-    if restarts:
-        return digest(comparable(settings.to_dict()), restarts, SCATTER)
-    return digest(comparable(settings.to_dict()), restarts is not None)
+    """A digest of what a model is; measurements of another version do not count."""
+    settings, at_mode = named(model)
+    return digest(comparable(settings.to_dict()), at_mode)
 
 
 def measure(case: Case, models: Sequence[str], problem: Problem) -> Iterator[Line]:
@@ -91,39 +86,38 @@ def foreseen(case: Case, model: str, space: Space) -> Line:
     from carbo.surrogate.surrogate import Belief, Observations, Surrogate
 
     n, rows, values = case.observations, case.record.rows, case.record.values
-    settings, restarts = named(model)
+    settings, at_mode = named(model)
     surrogate, belief = Surrogate(space.rows, settings), Belief()
-    drawn = _sampled if restarts is None else partial(_at_mode, restarts=restarts)
+    fit = _fit_mode if at_mode else _fit_samples
     told, rng = Observations(rows[:n], values[:n]), np.random.default_rng(case.record.run)
     seconds, ensemble = [], None
     for _ in range(2):
         begin = time.process_time()
-        belief, ensemble, scale = drawn(surrogate, rng, belief, told)
+        belief, ensemble, scale = fit(surrogate, rng, belief, told)
         seconds.append(time.process_time() - begin)
     assert ensemble is not None
     ahead = slice(n, n + case.ahead)
     return {**judge(ensemble, scale, told.values, rows[ahead], values[ahead]), "seconds": seconds}
 
 
-def _sampled(surrogate: Surrogate, rng: Any, belief: Belief, told: Observations) -> tuple[Belief, Ensemble, Scale]:
+def _fit_samples(surrogate: Surrogate, rng: Any, belief: Belief, told: Observations) -> tuple[Belief, Ensemble, Scale]:
     belief, posterior = surrogate.advance(rng, belief, told)
     return belief, posterior.model, posterior.view.scale
 
 
-def _at_mode(
+def _fit_mode(
     surrogate: Surrogate,
     rng: Any,  # noqa: ARG001
     belief: Belief,
     told: Observations,
-    restarts: int,
 ) -> tuple[Belief, Ensemble, Scale]:
     from carbo.inference import chain
     from carbo.surrogate import ensemble
 
     belief, view = surrogate.view(belief, told)
-    with limited(len(view.given.learn.y), surrogate.settings.threads):
+    with limit_threads(len(view.given.learn.y), surrogate.settings.threads):
         model = surrogate.models.of(belief.shape)
-        _, hyper = chain.mode(model, view.given.learn, restarts)
+        _, hyper = chain.mode(model, view.given.learn)
     return belief, ensemble.build(model.kernel, [hyper], view.given.predict), view.scale
 
 

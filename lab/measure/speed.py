@@ -53,11 +53,11 @@ def run(preset: str, threads: int, repeats: int, data: str, points: tuple[Point,
 def measure(preset: str, threads: int, repeats: int, data: str, points: tuple[Point, ...]) -> dict[str, Any]:
     """Time all points in this process."""
     results = []
-    from carbo.numerics.threads import limited
+    from carbo.numerics.threads import limit_threads
 
     for point in points:
         print(f"timing {point.name} ...", file=sys.stderr, flush=True)
-        with limited(point.observations, threads):
+        with limit_threads(point.observations, threads):
             results.append(measure_point(point, preset, repeats, data))
     return {
         "preset": preset,

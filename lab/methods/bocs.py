@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from carbo.errors import SettingsError
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Ints
 from carbo.space.choices import listing
 from carbo.space.space import Space
@@ -61,7 +61,7 @@ class BOCS:
         if len(self._values) < 2:  # the variance of the noise needs two values
             row: Ints = self._space.random_rows(self._rng, 1)[0]
             return row
-        with limited(len(self._values), None):
+        with limit_threads(len(self._values), None):
             return self._minimise(self._rng, self._draw_polynomial())
 
     def _draw_polynomial(self) -> search.Polynomial:

@@ -21,7 +21,7 @@ from carbo.settings import Settings
 from carbo.space.row_space import RowSpace
 from carbo.space.space import Space
 from carbo.surrogate.ensemble import Ensemble, build
-from carbo.surrogate.subset import Given
+from carbo.surrogate.subset import SubsetData
 from carbo.surrogate.surrogate import Surrogate
 from lab.methods.presets import Carbo
 
@@ -50,7 +50,7 @@ class Pairs(Surrogate):
         rng: np.random.Generator,  # noqa: ARG002
         chain: Chain | None,  # noqa: ARG002
         model: Model,  # noqa: ARG002
-        given: Given,
+        given: SubsetData,
         samples: int | None = None,  # noqa: ARG002
     ) -> tuple[Chain, Ensemble]:
         data = given.predict

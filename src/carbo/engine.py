@@ -16,7 +16,7 @@ from carbo.acquisition.policy import Request, propose
 from carbo.acquisition.stall import Stall
 from carbo.acquisition.starts import unseen
 from carbo.errors import SpaceExhausted
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Ints
 from carbo.settings import Settings
 from carbo.space.row_space import RowSpace, row_key, row_keys
@@ -56,13 +56,13 @@ class Engine:
                     suggestion repeats one: a model that expects nothing better elsewhere would suggest nothing else
         """
         asking = _Asking(self, rng, belief, observations, pending, within or self.space)
-        with limited(len(observations.values), self.settings.threads):
+        with limit_threads(len(observations.values), self.settings.threads):
             asking.extend(n, repeated)
         return Suggestions(asking.rows, asking.belief, asking.repeated)
 
     def look(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> Posterior:
         """The objective's model as it stands after one more draw, without suggesting anything."""
-        with limited(len(observations.values), self.settings.threads):
+        with limit_threads(len(observations.values), self.settings.threads):
             return self.surrogate.fit(rng, belief, observations)[1]
 
 

@@ -1,4 +1,4 @@
-"""What carbo raises. Every message names the thing, what was expected, what was got, and the way out."""
+"""The exceptions of carbo. Every message names the thing, what was expected, what was got, and the way out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SpaceError(CarboError, ValueError):
 
 
 class NothingPermitted(SpaceError):
-    """A constraint permits nothing, as far as can be found out."""
+    """A constraint permits no point, as far as carbo can find out."""
 
 
 class SpaceExhausted(CarboError):
@@ -20,7 +20,7 @@ class SpaceExhausted(CarboError):
 
 
 class DataError(CarboError, ValueError):
-    """An observation, or a count of points, is not usable."""
+    """An observation, or a number of points, cannot be used."""
 
 
 class SettingsError(CarboError, ValueError):

@@ -23,7 +23,7 @@ from carbo.settings import Settings
 from carbo.space.row_space import row_key
 from carbo.space.space import Params, Space
 from carbo.state import belief_from, belief_state, generator_from, generator_state, rows_from
-from carbo.surrogate.relevance import Relevance, influence
+from carbo.surrogate.relevance import Relevance, measure_relevance
 from carbo.surrogate.surrogate import Belief, Observations, Posterior
 
 STATE_VERSION = 5
@@ -276,7 +276,7 @@ class Optimizer:
     def relevance(self) -> Relevance:
         """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
         posterior = self._look()
-        return influence(np.random.default_rng(0), posterior.model, self.space.rows, posterior.view.scale.value)
+        return measure_relevance(np.random.default_rng(0), posterior.model, self.space.rows, posterior.view.scale.value)
 
     # Saving
 

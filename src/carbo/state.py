@@ -77,7 +77,7 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
     if state["tuning"] is None:
         return Chain(hyper)
     step, centre, variance = (np.array(value, dtype=np.float64) for value in state["tuning"])
-    size = chains.layout(model.kernel).size
+    size = chains.layout_of(model.kernel).size
     if centre.shape != (size,) or variance.shape != (size,) or not np.all(variance > 0) or not step > 0:
         raise ValueError("a chain's tuning of another kernel")
     return Chain(hyper, Tuning(float(step), centre, variance))

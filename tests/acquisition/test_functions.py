@@ -1,4 +1,4 @@
-"""Acquisition functions against quadrature, a hundred and fifty decimal digits, and fits made anew."""
+"""Acquisition functions against quadrature, a hundred and fifty decimal digits, and models fitted from scratch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import carbo
-from carbo.acquisition import functions as acq
-from carbo.acquisition import search
+from carbo.acquisition import functions, search
 from carbo.acquisition.objective import Pointwise
 from carbo.errors import SettingsError
 from carbo.inference.data import Data, Hyper
@@ -59,15 +58,15 @@ def some_rows(count: int, seed: int = 1) -> Ints:
 
 @given(mu=st.floats(-5.0, 5.0), sd=st.floats(0.01, 10.0), best=st.floats(-5.0, 5.0))
 def test_expected_improvement_is_the_integral_of_the_improvement(mu: float, sd: float, best: float) -> None:
-    got = acq.expected_improvement(np.array([[mu]]), np.array([[sd]]), np.array([best]))[0]
+    got = functions.expected_improvement(np.array([[mu]]), np.array([[sd]]), np.array([best]))[0]
     assert got == pytest.approx(oracles.expected_improvement(mu, sd, best), rel=1e-8, abs=1e-13 * sd)
 
 
 def test_expected_improvement_matches_the_golden_file() -> None:
     mu, sd = np.array([GOLDEN["mean"]]), np.sqrt([GOLDEN["variance"]])
     best = np.array([GOLDEN["best"]])
-    np.testing.assert_allclose(acq.expected_improvement(mu, sd, best), GOLDEN["expected_improvement"], rtol=1e-10)
-    log_ei = acq.log_expected_improvement(mu, sd, best)
+    np.testing.assert_allclose(functions.expected_improvement(mu, sd, best), GOLDEN["expected_improvement"], rtol=1e-10)
+    log_ei = functions.log_expected_improvement(mu, sd, best)
     np.testing.assert_allclose(log_ei, np.log(GOLDEN["expected_improvement"]), rtol=1e-10)
 
 
@@ -76,14 +75,14 @@ def test_expected_improvement_matches_the_golden_file() -> None:
 )
 def test_log_expected_improvement_has_all_its_digits(z: float) -> None:
     sd = 0.7
-    got = acq.log_expected_improvement(np.array([[-z * sd]]), np.array([[sd]]), np.array([0.0]))[0]
+    got = functions.log_expected_improvement(np.array([[-z * sd]]), np.array([[sd]]), np.array([0.0]))[0]
     assert got == pytest.approx(oracles.log_h(z) + math.log(sd), rel=1e-11, abs=1e-11)
 
 
 @pytest.mark.parametrize("z", [-51.0, -100.0, -300.0, -1000.0])
 def test_log_expected_improvement_is_finite_and_right_in_the_far_tail(z: float) -> None:
     sd = 0.7
-    got = acq.log_expected_improvement(np.array([[-z * sd]]), np.array([[sd]]), np.array([0.0]))[0]
+    got = functions.log_expected_improvement(np.array([[-z * sd]]), np.array([[sd]]), np.array([0.0]))[0]
     assert got == pytest.approx(oracles.log_h(z) + math.log(sd), rel=1e-8)
 
 
@@ -96,11 +95,11 @@ def test_the_oracle_of_the_tail_agrees_with_quadrature_and_with_itself() -> None
 
 def test_log_expected_improvement_never_falls_as_the_mean_falls_or_the_spread_grows() -> None:
     z = -np.geomspace(1e-3, 1e6, 4_000)
-    along_mu = acq.log_expected_improvement(-z[None], np.ones((1, len(z))), np.zeros(1))
+    along_mu = functions.log_expected_improvement(-z[None], np.ones((1, len(z))), np.zeros(1))
     assert np.all(np.isfinite(along_mu))
     assert np.all(np.diff(along_mu) < 0)
     sd = np.geomspace(1e-4, 1e2, 4_000)[None]
-    along_sd = acq.log_expected_improvement(np.ones_like(sd), sd, np.zeros(1))
+    along_sd = functions.log_expected_improvement(np.ones_like(sd), sd, np.zeros(1))
     assert np.all(np.diff(along_sd) > 0)
 
 
@@ -109,35 +108,39 @@ def test_samples_are_averaged_outside_the_logarithm() -> None:
     mu, sd, best = rng.normal(size=(5, 8)), rng.exponential(size=(5, 8)), rng.normal(size=5)
     pairs = [zip(mu[s], sd[s], strict=True) for s in range(5)]
     one = np.array([[oracles.expected_improvement(m, v, best[s]) for m, v in pairs[s]] for s in range(5)])
-    np.testing.assert_allclose(acq.expected_improvement(mu, sd, best), one.mean(axis=0), rtol=1e-8)
-    np.testing.assert_allclose(acq.log_expected_improvement(mu, sd, best), np.log(one.mean(axis=0)), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(functions.expected_improvement(mu, sd, best), one.mean(axis=0), rtol=1e-8)
+    np.testing.assert_allclose(
+        functions.log_expected_improvement(mu, sd, best), np.log(one.mean(axis=0)), rtol=0, atol=1e-8
+    )
 
 
 def test_samples_are_averaged_where_all_of_them_underflow() -> None:
     z = np.array([[-40.0], [-41.0], [-45.0]])
-    got = acq.log_expected_improvement(-z, np.ones_like(z), np.zeros(3))[0]
+    got = functions.log_expected_improvement(-z, np.ones_like(z), np.zeros(3))[0]
     logs = np.array([oracles.log_h(v) for v in z[:, 0]])
     assert got == pytest.approx(float(np.logaddexp.reduce(logs)) - math.log(3.0), rel=1e-12)
     one_dominates = np.array([[-40.0], [1.0]])
-    got = acq.log_expected_improvement(-one_dominates, np.ones((2, 1)), np.zeros(2))[0]
+    got = functions.log_expected_improvement(-one_dominates, np.ones((2, 1)), np.zeros(2))[0]
     assert got == pytest.approx(oracles.log_h(1.0) - math.log(2.0), rel=1e-12)
 
 
-# -- confidence bound, entropy ---------------------------------------------------------------------------------------
+# -- confidence bound ---------------------------------------------------------------------------------------
 
 
 def test_the_confidence_bound_is_the_spread_minus_the_mean() -> None:
     rng = np.random.default_rng(0)
     mu, sd = rng.normal(size=(4, 9)), rng.exponential(size=(4, 9))
     expected = [np.mean([2.0 * sd[s, j] - mu[s, j] for s in range(4)]) for j in range(9)]
-    np.testing.assert_allclose(acq.confidence_bound(mu, sd, np.zeros(4)), expected, rtol=1e-12)
+    np.testing.assert_allclose(functions.confidence_bound(mu, sd, np.zeros(4)), expected, rtol=1e-12)
 
 
 # -- scores as the search sees them ----------------------------------------------------------------------------------
 
 
-def pointwise(model: Ensemble, function: acq.Score = acq.log_expected_improvement, rises: bool = True) -> Pointwise:
-    return Pointwise(model, acq.Acquisition(function, rises), model.values.min(axis=1))
+def pointwise(
+    model: Ensemble, function: functions.Score = functions.log_expected_improvement, rises: bool = True
+) -> Pointwise:
+    return Pointwise(model, functions.Acquisition(function, rises), model.values.min(axis=1))
 
 
 def neighbours(parents: Ints) -> tuple[Ints, Ints]:
@@ -150,7 +153,7 @@ def neighbours(parents: Ints) -> tuple[Ints, Ints]:
     return np.array(rows), np.array(owner)
 
 
-SCORES: dict[str, acq.Score] = {"log EI": acq.log_expected_improvement, "UCB": acq.confidence_bound}
+SCORES: dict[str, functions.Score] = {"log EI": functions.log_expected_improvement, "UCB": functions.confidence_bound}
 KERNELS = ("product", "orders")
 
 
@@ -188,14 +191,14 @@ def test_around_parents_scores_are_exact_and_both_kinds_of_bounds_hold(kernel: s
     objective = dataclasses.replace(objective, penalty=lambda r: -0.2 * (r[:, 0] == 1))
     parents = np.concatenate([some_rows(4), objective.ensemble.X[:2]])
     rows, owner = neighbours(parents)
-    near, every = objective.around(parents, rows, owner), np.arange(len(rows))
+    near, every = objective.neighbour_scores(parents, rows, owner), np.arange(len(rows))
     exact = objective.score(rows)
     np.testing.assert_allclose(near.score(every), exact, rtol=1e-6)
     np.testing.assert_allclose(near.score(every[3:9]), exact[3:9], rtol=1e-6)
     assert np.all(near.bounds() >= exact - 1e-9)
-    for sharpen in near.closer:
+    for sharpen in near.tighter_bounds:
         assert np.all(sharpen(every) >= exact - 1e-9)
-    assert len(near.closer) == (n == 60)
+    assert len(near.tighter_bounds) == (n == 60)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -235,9 +238,9 @@ def test_a_score_that_may_fall_as_the_spread_grows_is_never_bounded() -> None:
     objective = pointwise(model_of("product", 20), rises=False)
     parents = some_rows(2)
     rows, owner = neighbours(parents)
-    near = objective.around(parents, rows, owner)
+    near = objective.neighbour_scores(parents, rows, owner)
     assert np.all(near.bounds() == np.inf)
-    assert near.closer == []
+    assert near.tighter_bounds == []
     rng = np.random.default_rng(0)
     half = rng.integers(0, 2, size=(1, 3, 4))
     starts = Recombined(half, half, np.array([[True, False, True, False]]))
@@ -246,12 +249,14 @@ def test_a_score_that_may_fall_as_the_spread_grows_is_never_bounded() -> None:
 
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(SettingsError, match=r"setting 'acquisition': expected one of ei, ucb, or a function .*'pi'"):
-        acq.acquisition("pi")
+        functions.acquisition("pi")
 
 
 def test_a_new_acquisition_is_a_name_in_the_table_and_every_door_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the contributor's guide promises: one entry, and no other file."""
-    monkeypatch.setitem(acq.ACQUISITIONS, "certain", acq.Acquisition(lambda mu, sd, best: -mu.mean(axis=0), True))
+    """A new acquisition needs one entry in the table, as the contributor's guide says."""
+    monkeypatch.setitem(
+        functions.ACQUISITIONS, "certain", functions.Acquisition(lambda mu, sd, best: -mu.mean(axis=0), True)
+    )
     space = carbo.Space({f"x{i}": carbo.Binary() for i in range(6)})
     optimizer = carbo.Optimizer(space, seed=0, settings={**CHEAP, "acquisition": "certain"})
     optimizer.tell(

@@ -40,7 +40,7 @@ class Landscape:
     def rough(self, rows: Ints) -> Floats:
         return self.at(rows)
 
-    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Near:
+    def neighbour_scores(self, parents: Ints, rows: Ints, owner: Ints) -> Near:
         differ = np.count_nonzero(rows != parents[owner], axis=1)
         assert np.all(differ == 1)
         loose = self.at(rows) + self.slack * self.rng.exponential(size=len(rows))
@@ -67,7 +67,7 @@ class Landscape:
         return np.asarray(self.rows[self.permitted(self.rows)])
 
     def best_neighbour(self, row: Ints) -> tuple[Ints, float]:
-        """The brute force: the best permitted neighbour, or the row itself where none is better."""
+        """The best permitted neighbour by brute force, or the row itself if no neighbour is better."""
         rows, _ = self.neighbours(row[None])
         rows = rows[self.permitted(rows)]
         if not len(rows) or self.at(rows).max() <= self.at(row[None])[0]:
@@ -75,7 +75,7 @@ class Landscape:
         return rows[np.argmax(self.at(rows))], float(self.at(rows).max())
 
     def summit(self, row: Ints) -> tuple[int, ...]:
-        """Where greedy ascent from the row ends."""
+        """The end of greedy ascent from the row."""
         while True:
             up, _ = self.best_neighbour(row)
             if np.array_equal(up, row):
@@ -93,7 +93,7 @@ class Near(NamedTuple):
         return self.loose.copy()
 
     @property
-    def closer(self) -> list[Callable[[Ints], Floats]]:
+    def tighter_bounds(self) -> list[Callable[[Ints], Floats]]:
         return [self.tight.__getitem__]
 
     def score(self, index: Ints) -> Floats:
@@ -258,21 +258,18 @@ def test_a_selection_from_the_highest_bounds_looks_at_no_others() -> None:
     assert len(whole.rows) == 20
 
 
-# -- annealing -------------------------------------------------------------------------------------------------------
-
-
 # -- parts -----------------------------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 10**6), share=st.integers(1, 5))
-def test_leading_picks_each_owners_highest_bounds(seed: int, share: int) -> None:
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 5))
+def test_the_highest_scores_of_each_owner(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    owner, bounds = rng.integers(0, 5, 30), rng.normal(size=30)
-    got = set(search.leading(owner, bounds, share).tolist())
+    owner, scores = rng.integers(0, 5, 30), rng.normal(size=30)
+    got = set(search.top_of_each_owner(owner, scores, count).tolist())
     expected = set()
     for v in range(5):
         mine = np.flatnonzero(owner == v)
-        expected |= set(mine[np.argsort(-bounds[mine])][:share].tolist())
+        expected |= set(mine[np.argsort(-scores[mine])][:count].tolist())
     assert got == expected
 
 

@@ -22,7 +22,7 @@ from carbo.kernels.spectra import spectrum
 from carbo.numerics.types import Floats, Ints
 from carbo.optimizer import Optimizer
 from carbo.space import graphs
-from carbo.surrogate.ensemble import Ensemble, build, by_information
+from carbo.surrogate.ensemble import Ensemble, build, order_by_information
 from tests.acquisition.test_functions import ensemble
 
 MIXED = Space(
@@ -106,7 +106,7 @@ def promises(clipped: bool) -> Floats:
         if clipped:
             y = np.maximum(y, np.quantile(y, 0.4)) + 1e-3 * rng.standard_normal(TOLD)
         model, last = build(kernel, [hyper], Data(X, y)), doubt.last_improvement(y)
-        out.append(real_expected(model, by_information(Data(X, y)), y, last))
+        out.append(real_expected(model, order_by_information(Data(X, y)), y, last))
     return np.array(out)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from carbo.acquisition import functions as acq
+from carbo.acquisition import functions
 from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.inference.priors import Priors
 from carbo.kernels.base import Scales
-from carbo.kernels.cross import cross, gram
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
 from carbo.space import graphs
-from carbo.surrogate import ensemble as ens
-from carbo.surrogate.neighbours import Neighbours
+from carbo.surrogate import ensemble
+from carbo.surrogate.neighbours import NeighbourPredictor
 from tests import oracles
+from tests.models import gram
 
 BINARY = spectrum(graphs.complete(2))
 
@@ -28,9 +29,9 @@ def test_cross_equals_gram_where_the_highest_order_exceeds_the_variables() -> No
 
 
 def test_every_observation_is_held_once_when_rows_repeat() -> None:
-    """`by_information`: all distances 0 -> argmax gives 0, which is chosen already: 21 indices for 20 observations."""
+    """All distances 0 made argmax give 0, which was chosen already: 21 indices for 20 observations."""
     data = Data(np.zeros((20, 3), dtype=np.intp), np.arange(20.0))
-    assert sorted(ens.by_information(data).tolist()) == list(range(20))
+    assert sorted(ensemble.order_by_information(data).tolist()) == list(range(20))
 
 
 def test_bounds_of_sd_hold_at_low_noise() -> None:
@@ -42,17 +43,17 @@ def test_bounds_of_sd_hold_at_low_noise() -> None:
         rng = np.random.default_rng(seed)
         X = oracles.random_rows(rng, space, 60)
         h = Hyper(0.0, -12.0, np.array([4.0]), Scales(rng.normal(0, 1, d), np.zeros(d)))
-        model = ens.build(kernel, [h], Data(X, rng.normal(size=60)))
+        model = ensemble.build(kernel, [h], Data(X, rng.normal(size=60)))
         rows, owner = np.repeat(X[:3], d, 0), np.repeat(np.arange(3), d)
         rows[np.arange(3 * d), np.tile(np.arange(d), 3)] ^= 1
-        near, every = Neighbours(model).around(X[:3], rows, owner), np.arange(3 * d)
-        assert np.all(near.sd(every, ens.FEW) >= near.sd(every))
+        near, every = NeighbourPredictor(model).predict_neighbours(X[:3], rows, owner), np.arange(3 * d)
+        assert np.all(near.sd(every, ensemble.FEW) >= near.sd(every))
 
 
 def test_log_ei_is_exact_to_rounding_beyond_fifty_standard_deviations() -> None:
     """Two terms of the series at v = 50 leave 15 / v^4 = 2.4e-6 in the logarithm; the docstring says rounding."""
     for z in (-50.5, -60.0, -100.0):
-        got = float(acq.log_h(np.array([z]))[0])
+        got = float(functions.log_h(np.array([z]))[0])
         assert abs(got - oracles.log_h(z)) < 1e-9
 
 

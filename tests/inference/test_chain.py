@@ -22,14 +22,14 @@ from scipy import stats
 from carbo import Binary, Categorical, Integer, Optimizer, Space
 from carbo.errors import NumericalError, StateError
 from carbo.inference import chain, gibbs
-from carbo.inference.chain import Chain, Posterior, Tuning, draw, layout, mode
+from carbo.inference.chain import Chain, PosteriorDensity, Tuning, draw, layout_of, mode
 from carbo.inference.data import Data, Hyper, Model, Sampling
-from carbo.inference.gibbs import initial
+from carbo.inference.gibbs import initial_hyper
 from carbo.inference.priors import Priors, Slopes, Supports
 from carbo.kernels.base import Kernel, Scales
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import spectrum
-from carbo.numerics import hmc as hamiltonian
+from carbo.numerics import hmc
 from carbo.numerics.hmc import Place
 from carbo.numerics.types import Floats
 from carbo.settings import STANDARD as DEFAULT
@@ -71,7 +71,7 @@ def default(space: tuple[Graph, ...]) -> Model:
 
 
 def tuned(kernel: Kernel, step: float) -> Tuning:
-    k = layout(kernel).size
+    k = layout_of(kernel).size
     return Tuning(step, np.zeros(k), np.ones(k))
 
 
@@ -80,21 +80,21 @@ def tuned(kernel: Kernel, step: float) -> Tuning:
 
 def test_x_holds_what_moves_and_the_rest_stays_as_it_was() -> None:
     space = (graphs.complete(3), graphs.complete(1), graphs.path(5), graphs.cycle(6))
-    lay = layout(orders(space, 2))
+    lay = layout_of(orders(space, 2))
     assert (lay.relevance.tolist(), lay.beta.tolist(), lay.weights, lay.size) == ([0, 2, 3], [2, 3], 2, 8)
     base = Hyper(0.5, -1.0, np.array([-2.0, -3.0]), Scales(np.arange(4.0), 10.0 + np.arange(4.0)))
-    np.testing.assert_array_equal(lay.flat(base), [10.0, 12.0, 13.0, 2.0, 3.0, -2.0, -3.0, -1.0])
+    np.testing.assert_array_equal(lay.vector(base), [10.0, 12.0, 13.0, 2.0, 3.0, -2.0, -3.0, -1.0])
     moved = lay.hyper(100.0 + np.arange(8.0), base)
     assert moved.mean == 0.5
     assert moved.log_noise == 107.0
     np.testing.assert_array_equal(moved.log_w, [105.0, 106.0])
     np.testing.assert_array_equal(moved.scales.log_beta, [0.0, 1.0, 103.0, 104.0])
     np.testing.assert_array_equal(moved.scales.log_relevance, [100.0, 11.0, 101.0, 102.0])
-    np.testing.assert_array_equal(flat(lay.hyper(lay.flat(base), base)), flat(base))
+    np.testing.assert_array_equal(flat(lay.hyper(lay.vector(base), base)), flat(base))
 
 
 def log_prior(priors: Priors, kernel: Kernel, h: Hyper) -> float:
-    """Of all that moves but the mean, one scalar function at a time."""
+    """Log prior of all parameters but the mean, by one scalar function for each."""
     total = priors.log_noise(h.log_noise) - 0.5 * float(np.sum((h.log_w / priors.weight_sd) ** 2))
     some = kernel.coordinates()
     log_r = h.scales.log_relevance[[at.variable for at in some if at.name == "relevance"]]
@@ -121,8 +121,8 @@ PRIORS = {
 def test_the_density_is_the_posterior_with_the_mean_integrated_out(name: str) -> None:
     space, data = (*MIXED, graphs.complete(1)), some_data((*MIXED, graphs.complete(1)), 12)
     model, rng = Model(orders(space), PRIORS[name]), np.random.default_rng(0)
-    base = initial(model, data)
-    density, missing = Posterior(model, data, base), []
+    base = initial_hyper(model, data)
+    density, missing = PosteriorDensity(model, data, base), []
     for _ in range(5):
         x = rng.uniform(np.maximum(density.box.low, -3.0), np.minimum(density.box.high, 1.5))
         here = density(x)
@@ -132,24 +132,24 @@ def test_the_density_is_the_posterior_with_the_mean_integrated_out(name: str) ->
     assert missing[0] == pytest.approx(0.5 * 12 * math.log(2.0 * math.pi), abs=1e-6)
 
 
-def test_more_climbs_lead_higher_where_there_are_two_modes() -> None:
-    model, gains = Model(orders(MIXED), PRIORS["published"]), {}
-    for n in (20, 21):
-        data = some_data(MIXED, n)
-        once, often = (mode(model, data, restarts) for restarts in (0, 4))
-        gains[n] = often[0] - once[0]
-        place = Posterior(model, data, initial(model, data))(layout(model.kernel).flat(often[1]))
-        assert place is not None
-        assert place.log_f == pytest.approx(often[0], rel=1e-9, abs=1e-9)
-    assert gains[20] == pytest.approx(0.0, abs=1e-6)
-    assert gains[21] > 0.1
+def test_the_mode_comes_with_its_density_and_stands_on_level_ground() -> None:
+    model, data = Model(orders(MIXED), PRIORS["published"]), some_data(MIXED, 20)
+    log_density, top = mode(model, data)
+    density = PosteriorDensity(model, data, initial_hyper(model, data))
+    place = density(density.layout.vector(top))
+    assert place is not None
+    assert place.log_f == pytest.approx(log_density, rel=1e-9, abs=1e-9)
+    inside = (place.x > density.box.low + 1e-6) & (place.x < density.box.high - 1e-6)
+    foot = density(density.layout.vector(initial_hyper(model, data)))
+    assert foot is not None
+    assert np.linalg.norm(place.gradient[inside]) < 1e-3 * np.linalg.norm(foot.gradient)
 
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_gradient_is_that_of_the_density(name: str) -> None:
     data = some_data(MIXED, 12)
     model, rng = Model(orders(MIXED), PRIORS[name]), np.random.default_rng(1)
-    density = Posterior(model, data, initial(model, data))
+    density = PosteriorDensity(model, data, initial_hyper(model, data))
     x = rng.uniform(-2.0, 1.5, density.layout.size)
     here = density(x)
     assert here is not None
@@ -167,16 +167,16 @@ def test_the_box_is_the_supports_of_the_priors() -> None:
     ends = Supports(beta=(-3.0, 4.0), noise=(-7.0, 8.0), weight=(-5.0, 6.0), relevance=(-1.0, 2.0))
     model = Model(orders(GEWEKE_SPACE, 2), Priors(level="standard", supports=ends))
     data = some_data(GEWEKE_SPACE, 5)
-    box = Posterior(model, data, initial(model, data)).box
+    box = PosteriorDensity(model, data, initial_hyper(model, data)).box
     np.testing.assert_array_equal(box.low, [-1.0] * 3 + [-3.0] + [-5.0] * 2 + [-7.0])
     np.testing.assert_array_equal(box.high, [2.0] * 3 + [4.0] + [6.0] * 2 + [8.0])
 
 
 def test_the_mean_is_drawn_from_its_law_given_all_else() -> None:
     model, data = default(GEWEKE_SPACE), some_data(GEWEKE_SPACE, 7)
-    h = initial(model, data)
-    density = Posterior(model, data, h)
-    here = density(density.layout.flat(h))
+    h = initial_hyper(model, data)
+    density = PosteriorDensity(model, data, h)
+    here = density(density.layout.vector(h))
     assert here is not None
     P = np.linalg.inv(model_covariance(model.kernel, GEWEKE_SPACE, data.X, h))
     precision = 1.0 + P.sum()
@@ -194,7 +194,7 @@ Transition = Callable[[np.random.Generator, Hyper, Model, Data], Hyper]
 
 
 def transition(rng: np.random.Generator, h: Hyper, model: Model, data: Data, step: float = COARSE) -> Hyper:
-    """One draw of a warm chain, its tuning fixed beforehand; the step is long enough to be refused now and then."""
+    """One draw of a warm chain with a fixed tuning; the step is so long that some trajectories are rejected."""
     warm = Chain(h, tuned(model.kernel, step))
     return draw(rng, warm, model, data, Sampling(samples=1, leapfrogs=4))[1][0]
 
@@ -241,7 +241,7 @@ def test_a_draw_leaves_the_joint_law_invariant_under_every_prior(
 
 
 class NoJacobian(Priors):
-    """Half-Cauchy noise read at the variance, but sampled on its logarithm."""
+    """A half-Cauchy prior of the noise without the Jacobian of its logarithm."""
 
     def noise_slope(self, theta: Floats) -> Slopes:
         value, by = super().noise_slope(theta)
@@ -249,14 +249,14 @@ class NoJacobian(Priors):
 
 
 class WrongRelevance(Priors):
-    """A prior of log relevance two units off."""
+    """A prior of log relevance that is shifted by two units."""
 
     def relevance_slope(self, theta: Floats) -> Slopes:
         return super().relevance_slope(theta - 2.0)
 
 
 class FewRelevances(Priors):
-    """Pooled relevances counted as if there were none: only the prior of their spread."""
+    """Pooled relevances with the prior of their spread alone."""
 
     def relevance_slope(self, theta: Floats) -> Slopes:
         value, by = super().relevance_slope(theta)
@@ -264,12 +264,12 @@ class FewRelevances(Priors):
 
 
 def shrunk(rng: np.random.Generator, h: Hyper, model: Model, data: Data) -> Hyper:
-    """Sees half of the values: a quarter of the quadratic form."""
+    """A likelihood of halved values: a quarter of the quadratic form."""
     return transition(rng, h, model, Data(data.X, data.y / 2.0))
 
 
 def uneven(rng: np.random.Generator, h: Hyper, model: Model, data: Data) -> Hyper:
-    """Tunes itself by where it stands, and so cannot go back."""
+    """A tuning that depends on the position, so that the way back differs."""
     return transition(rng, h, model, data, COARSE * (1.2 if h.log_noise > -1.2 else 0.1))
 
 
@@ -279,7 +279,7 @@ class Unsure(np.random.Generator):
 
 
 def unsure(rng: np.random.Generator, h: Hyper, model: Model, data: Data) -> Hyper:
-    """Draws the mean with three times its standard deviation."""
+    """A density that draws the mean with three times its standard deviation."""
     return transition(Unsure(rng.bit_generator), h, model, data)
 
 
@@ -289,7 +289,7 @@ class Accepting(np.random.Generator):
 
 
 def accepting(rng: np.random.Generator, h: Hyper, model: Model, data: Data) -> Hyper:
-    """Never refuses."""
+    """A draw that accepts every trajectory."""
     return transition(Accepting(rng.bit_generator), h, model, data, 3.0 * COARSE)
 
 
@@ -324,17 +324,17 @@ Draws = Callable[[np.random.Generator, Model, Data, Sampling], list[Hyper]]
 
 
 def leaping(rng: np.random.Generator, model: Model, data: Data, sampling: Sampling) -> list[Hyper]:
-    """All parameters at once."""
+    """Samples of all parameters at once."""
     return draw(rng, None, model, data, sampling)[1]
 
 
 def slicing(rng: np.random.Generator, model: Model, data: Data, sampling: Sampling) -> list[Hyper]:
-    """One parameter at a time."""
+    """Samples of one parameter at a time."""
     return gibbs.draw(rng, None, model, data, sampling)[1]
 
 
 def chain_means(seed: int, model: Model, draws: Draws) -> dict[str, Floats]:
-    """(CHAINS,) of every parameter: its mean, and its mean square, over each of as many independent chains."""
+    """Mean and mean square of every parameter over each of CHAINS independent chains, (CHAINS,) each."""
     data, names = some_data(GEWEKE_SPACE, 8), list(parameter_laws(model.kernel, STANDARD))
     means: dict[str, list[float]] = {}
     for rng in np.random.default_rng(seed).spawn(CHAINS):
@@ -348,7 +348,7 @@ def chain_means(seed: int, model: Model, draws: Draws) -> dict[str, Floats]:
 
 @functools.cache
 def sliced() -> dict[str, Floats]:
-    """Means of chains of slice updates."""
+    """The means over chains of slice updates."""
     return chain_means(2, Model(kernels(GEWEKE_SPACE)["orders"], STANDARD), slicing)
 
 
@@ -380,8 +380,8 @@ def test_centre_and_variance_are_those_of_what_was_seen_with_fading_weights(seed
     first, xs = Tuning(0.3, rng.normal(size=2), rng.exponential(size=2)), rng.normal(3.0, 2.0, (count, 2))
     tuning = first
     for x in xs:
-        tuning = tuning.seen(x)
-    fade = 1.0 - 1.0 / chain.MEMORY
+        tuning = tuning.adapt_spread(x)
+    fade = 1.0 - 1.0 / 200.0
     weight = (1.0 - fade) * fade ** np.arange(count - 1, -1, -1.0)
     rest = fade**count
     centre = weight @ xs + rest * first.centre
@@ -393,12 +393,12 @@ def test_centre_and_variance_are_those_of_what_was_seen_with_fading_weights(seed
 
 def test_the_step_grows_with_acceptance_within_bounds() -> None:
     tuning = Tuning(0.3, np.zeros(1), np.ones(1))
-    assert tuning.stepped(chain.TARGET, 1.0).step == pytest.approx(0.3)
-    assert tuning.stepped(0.9, 1.0).step == pytest.approx(0.3 * math.exp(0.1))
-    assert tuning.stepped(0.0, 0.5).step == pytest.approx(0.3 * math.exp(-0.4))
-    for chance, last in ((1.0, 2.0), (0.0, 1e-4)):
+    assert tuning.adapt_step(0.8, 1.0).step == pytest.approx(0.3)
+    assert tuning.adapt_step(0.9, 1.0).step == pytest.approx(0.3 * math.exp(0.1))
+    assert tuning.adapt_step(0.0, 0.5).step == pytest.approx(0.3 * math.exp(-0.4))
+    for acceptance, last in ((1.0, 2.0), (0.0, 1e-4)):
         for _ in range(200):
-            tuning = tuning.stepped(chance, 1.0)
+            tuning = tuning.adapt_step(acceptance, 1.0)
         assert tuning.step == last
 
 
@@ -408,22 +408,22 @@ def test_the_step_of_a_coordinate_follows_its_spread_as_far_as_that_is_believed(
 
 
 class Recorder:
-    """Stands in for `hamiltonian.trajectory` and remembers how it was called."""
+    """A stand-in for `hmc.transition` that remembers its calls."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: list[Floats] = []
         self.leaps: list[int] = []
-        self.chances: list[float] = []
+        self.acceptances: list[float] = []
         self.starts: list[Place] = []
-        self._plain = hamiltonian.trajectory
-        monkeypatch.setattr(hamiltonian, "trajectory", self.trajectory)
+        self._plain = hmc.transition
+        monkeypatch.setattr(hmc, "transition", self.transition)
 
-    def trajectory(self, rng: Any, here: Place, target: Any, box: Any, size: Floats, leaps: int) -> hamiltonian.Move:
+    def transition(self, rng: Any, here: Place, target: Any, box: Any, size: Floats, leaps: int) -> hmc.Transition:
         move = self._plain(rng, here, target, box, size, leaps)
         self.starts.append(here)
         self.sizes.append(size)
         self.leaps.append(leaps)
-        self.chances.append(move.chance)
+        self.acceptances.append(move.acceptance)
         return move
 
 
@@ -437,10 +437,10 @@ def test_all_transitions_of_a_draw_have_one_tuning_and_the_next_draw_has_what_it
     after, samples = draw(rng, warm, model, data, SHORT._replace(samples=7))
     assert after.tuning is not None
     np.testing.assert_array_equal(seen.sizes, [warm.tuning.size] * 7)
-    expected, lay = warm.tuning, layout(model.kernel)
+    expected, lay = warm.tuning, layout_of(model.kernel)
     for h in samples:
-        expected = expected.seen(lay.flat(h))
-    expected = expected.stepped(float(np.mean(seen.chances)), 0.3)
+        expected = expected.adapt_spread(lay.vector(h))
+    expected = expected.adapt_step(float(np.mean(seen.acceptances)), 0.3)
     assert after.tuning.step == pytest.approx(expected.step, rel=1e-12)
     np.testing.assert_allclose(after.tuning.centre, expected.centre, rtol=1e-12)
     np.testing.assert_allclose(after.tuning.variance, expected.variance, rtol=1e-12)
@@ -453,7 +453,7 @@ def test_trajectories_have_from_half_of_the_most_steps_to_all_of_them(
     leapfrogs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, data = default(GEWEKE_SPACE), some_data(GEWEKE_SPACE, 4)
-    seen, h = Recorder(monkeypatch), initial(model, data)
+    seen, h = Recorder(monkeypatch), initial_hyper(model, data)
     draw(np.random.default_rng(0), Chain(h, tuned(model.kernel, 0.1)), model, data,
          Sampling(samples=60, leapfrogs=leapfrogs))  # fmt: skip
     assert set(seen.leaps) == set(range((leapfrogs + 1) // 2, leapfrogs + 1))
@@ -461,7 +461,7 @@ def test_trajectories_have_from_half_of_the_most_steps_to_all_of_them(
 
 @pytest.mark.parametrize("n", [3, 25])
 def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Aimed at 0.8; a step twice or half as long would be accepted one time in five, or nearly always."""
+    """The target is 0.8; with twice the step a fifth would be accepted, with half the step nearly all."""
     model, data = default(MIXED), some_data(MIXED, n)
     kept = []
     for seed in range(3):
@@ -469,16 +469,16 @@ def test_burn_in_finds_a_step_that_is_mostly_and_not_always_accepted(n: int, mon
         with monkeypatch.context() as patch:
             seen = Recorder(patch)
             draw(np.random.default_rng(seed), warm, model, data, Sampling(30, leapfrogs=4))
-        kept += seen.chances
+        kept += seen.acceptances
     assert 0.4 < np.mean(kept) < 0.93
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_new_chain_climbs_before_it_moves_and_a_warm_one_does_not(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = default(MIXED), some_data(MIXED, 20, seed)
-    first = initial(model, data)
-    density = Posterior(model, data, first)
-    foot = density(density.layout.flat(first))
+    first = initial_hyper(model, data)
+    density = PosteriorDensity(model, data, first)
+    foot = density(density.layout.vector(first))
     assert foot is not None
     top = chain._climb(density, foot)
     higher = chain._climb(density, chain._climb(density, top))
@@ -491,7 +491,7 @@ def test_a_new_chain_climbs_before_it_moves_and_a_warm_one_does_not(seed: int, m
     warm, samples = draw(rng, None, model, data, SHORT._replace(burn_in=0))
     np.testing.assert_array_equal(seen.starts[0].x, top.x)
     draw(rng, warm, model, data, SHORT)
-    np.testing.assert_array_equal(seen.starts[SHORT.samples].x, density.layout.flat(samples[-1]))
+    np.testing.assert_array_equal(seen.starts[SHORT.samples].x, density.layout.vector(samples[-1]))
 
 
 # -- the chain goes on -----------------------------------------------------------------------------------------------
@@ -531,7 +531,7 @@ def test_a_warm_chain_is_not_burnt_in_again() -> None:
 
 
 def test_a_chain_without_tuning_is_burnt_in_from_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when a chain of slice updates goes on by Hamiltonian ones, and then back."""
+    """A chain of slice updates that continues with Hamiltonian ones, and back."""
     model, data = default(MIXED), some_data(MIXED, 10)
     by_slices = Model(model.kernel, PAPER)
     cold, _ = draw(np.random.default_rng(0), None, by_slices, data, Sampling(samples=2, burn_in=2))
@@ -547,7 +547,7 @@ def test_a_chain_without_tuning_is_burnt_in_from_where_it_stands(monkeypatch: py
 
 @pytest.mark.parametrize("name", ["paper", "product, standard", "orders, published"])
 def test_models_that_are_not_differentiable_are_sampled_by_slices(name: str) -> None:
-    """Either the kernel or the priors have no gradient."""
+    """Models whose kernel or whose priors have no gradient."""
     model, data = models(MIXED)[name], some_data(MIXED, 8)
     assert not model.differentiable
     sampling = Sampling(samples=3, burn_in=2)
@@ -631,17 +631,17 @@ def test_a_chain_survives_hardly_any_burn_in(burn_in: int) -> None:
     end, samples = draw(np.random.default_rng(0), None, model, data, SHORT._replace(burn_in=burn_in))
     assert_sane(model, data, samples)
     assert end.tuning is not None
-    assert np.all(end.tuning.variance > 0.9 * chain.NARROW**2)  # a variance of nothing would be refused when restored
+    assert np.all(end.tuning.variance > 0.9 * chain.NARROW**2)  # a saved variance of zero would be refused
 
 
 def test_noise_is_raised_as_far_as_the_covariance_needs_it() -> None:
-    """Equal rows, and a chain that comes with no noise to speak of."""
+    """Equal rows, and a chain whose noise is too small to factor their covariance."""
     priors = Priors(level="standard", beta="normal", supports=Supports(noise=(-60.0, 5.0)))
     model = Model(orders(MIXED), priors)
     data = Data(np.zeros((10, 5), dtype=np.intp), np.random.default_rng(0).normal(size=10))
-    h = initial(model, data)._replace(log_noise=-60.0)
-    density = Posterior(model, data, h)
-    x = density.layout.flat(h)
+    h = initial_hyper(model, data)._replace(log_noise=-60.0)
+    density = PosteriorDensity(model, data, h)
+    x = density.layout.vector(h)
     assert density(x) is None
     begun = chain._start(density, x).x
     below = np.append(begun[:-1], begun[-1] - 1.0)
@@ -697,7 +697,7 @@ def value(params: dict[str, Any]) -> float | None:
 
 
 def told() -> Optimizer:
-    """After a few evaluations, some of which have failed: both chains are warm."""
+    """An optimiser with two warm chains: some of its few evaluations have failed."""
     opt = Optimizer(some_space(), seed=3, preset="default", settings=CHEAP)
     for _ in range(9):
         params = opt.ask()
@@ -707,7 +707,7 @@ def told() -> Optimizer:
 
 @functools.cache
 def saved() -> str:
-    """Its state."""
+    """The saved state of the optimiser."""
     return json.dumps(told().state(), allow_nan=False)
 
 
@@ -732,7 +732,7 @@ def test_tuning_survives_a_round_trip_through_a_saved_state() -> None:
 
 @pytest.mark.parametrize("change", ["step", "variance", "none"])
 def test_a_chain_restored_with_another_tuning_goes_another_way(change: str) -> None:
-    """So that the round trip above cannot pass with the tuning left behind."""
+    """The round trip above would fail if the tuning were lost."""
     opt, state = Optimizer.from_state(some_space(), json.loads(saved())), json.loads(saved())
     step, centre, variance = state["chain"]["tuning"]
     state["chain"]["tuning"] = {

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from carbo.errors import NumericalError
-from carbo.inference import conditionals as conditional
+from carbo.inference import conditionals
 from carbo.inference.data import Data, Hyper, Model, Sampling
-from carbo.inference.gibbs import State, draw, initial, start, sweep
-from carbo.inference.priors import NO_OTHERS, Priors
+from carbo.inference.gibbs import State, draw, initial_hyper, start, sweep
+from carbo.inference.priors import Priors
 from carbo.kernels.base import Scales
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
@@ -75,7 +75,7 @@ class Line(NamedTuple):
 
 
 def random_line(rng: np.random.Generator) -> Line:
-    """A weight or a noise (slope positive semidefinite), or a complete graph's factor (slope indefinite)."""
+    """A line as for a weight or the noise (slope positive semidefinite), or for a complete graph (slope indefinite)."""
     n = int(rng.integers(1, 8))
     A, B = rng.normal(size=(n, n)), rng.normal(size=(n, int(rng.integers(1, n + 1))))
     base, r = A @ A.T / n + 0.05 * np.eye(n), 3.0 * rng.normal(size=n)
@@ -92,7 +92,7 @@ def test_bounds_hold_the_likelihood_all_along_the_line(seed: int, known: int) ->
     ts = sorted(rng.uniform(line.low, line.high, known).tolist())
     fits = [line.fit(t) for t in ts]
     for t in [*rng.uniform(line.low, line.high, 20).tolist(), *ts]:
-        low, high = conditional.bounds(t, ts, fits)
+        low, high = conditionals.bounds(t, ts, fits)
         exact = line.fit(t).log_likelihood
         slack = 1e-9 * (1.0 + abs(exact))
         assert low <= exact + slack
@@ -105,14 +105,14 @@ def test_bounds_are_exact_at_known_points_and_close_between_near_ones(seed: int)
     line = random_line(rng)
     ts = np.linspace(line.low + 0.3 * line.high, line.high, 200).tolist()
     fits = [line.fit(t) for t in ts]
-    assert conditional.bounds(ts[7], ts, fits) == (fits[7].log_likelihood, fits[7].log_likelihood)
-    low, high = conditional.bounds((ts[50] + ts[51]) / 2, ts, fits)
+    assert conditionals.bounds(ts[7], ts, fits) == (fits[7].log_likelihood, fits[7].log_likelihood)
+    low, high = conditionals.bounds((ts[50] + ts[51]) / 2, ts, fits)
     assert high - low < 0.05 * (1.0 + abs(low))
 
 
 def test_bounds_stay_honest_outside_all_known_points() -> None:
     line = random_line(np.random.default_rng(0))
-    low, high = conditional.bounds(0.9 * line.high, [0.1 * line.high], [line.fit(0.1 * line.high)])
+    low, high = conditionals.bounds(0.9 * line.high, [0.1 * line.high], [line.fit(0.1 * line.high)])
     assert (low, high) == (-math.inf, math.inf)
 
 
@@ -120,7 +120,7 @@ def test_bounds_stay_honest_outside_all_known_points() -> None:
 
 
 class CountedPath:
-    """The noise of a fixed covariance, counting what is evaluated."""
+    """A likelihood path of the noise that records its evaluations."""
 
     def __init__(self, line: Line) -> None:
         self.line, self.asked = line, list[float]()
@@ -141,9 +141,9 @@ def noise_line(n: int = 6) -> Line:
 
 def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_point_once() -> None:
     line, rng = noise_line(), np.random.default_rng(2)
-    prior = conditional.Prior(lambda theta: -0.5 * theta * theta, (-6.0, 4.0))
+    prior = conditionals.Prior(lambda theta: -0.5 * theta * theta, (-6.0, 4.0))
     path = CountedPath(line)
-    density = conditional.Conditional(path, prior, 0.0, line.fit(1.0))
+    density = conditionals.Conditional(path, prior, 0.0, line.fit(1.0))
 
     def exact(theta: float) -> float:
         inside = prior.support[0] <= theta <= prior.support[1]
@@ -152,12 +152,12 @@ def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_poi
     answers = 0
     for _ in range(400):
         theta, level = float(rng.uniform(-7.0, 5.0)), exact(float(rng.uniform(-6.0, 4.0)))
-        quick = density.quick(theta, level)
+        quick = density.above_if_known(theta, level)
         assert quick in (None, exact(theta) > level)
         assert density.above(theta, level) == (exact(theta) > level)
         answers += 1
     assert len(path.asked) == len(set(path.asked))
-    assert 0.0 not in path.asked  # where the chain stands is known
+    assert 0.0 not in path.asked  # the fit at the current value is known
     assert len(path.asked) < answers / 2
     assert density.value(1.0) == pytest.approx(exact(1.0), rel=1e-12)
 
@@ -165,10 +165,10 @@ def test_a_conditional_answers_as_the_exact_density_would_and_evaluates_each_poi
 def test_a_slice_of_a_conditional_returns_the_fit_of_the_point_it_returns() -> None:
     line, rng = noise_line(), np.random.default_rng(3)
     theta, fit = 0.0, line.fit(1.0)
-    prior = conditional.Prior(lambda x: -0.5 * x * x, (-6.0, 4.0))
+    prior = conditionals.Prior(lambda x: -0.5 * x * x, (-6.0, 4.0))
     for _ in range(100):
         path = CountedPath(line)
-        theta, fit = conditional.Conditional(path, prior, theta, fit).slice(rng, 1.0, 10)
+        theta, fit = conditionals.Conditional(path, prior, theta, fit).slice(rng, 1.0, 10)
         np.testing.assert_allclose(fit, line.fit(math.exp(theta)), rtol=1e-12)
         assert len(path.asked) == len(set(path.asked))
 
@@ -188,7 +188,7 @@ def test_bounds_save_evaluations_and_change_no_draw(name: str, monkeypatch: pyte
         asked.append(args)
         return -math.inf, math.inf
 
-    monkeypatch.setattr(conditional, "bounds", know_nothing)
+    monkeypatch.setattr(conditionals, "bounds", know_nothing)
     _, without = draw(np.random.default_rng(0), None, model, some_data(MIXED, 20), SHORT)
     assert asked
     for a, b in zip(with_bounds, without, strict=True):
@@ -196,7 +196,7 @@ def test_bounds_save_evaluations_and_change_no_draw(name: str, monkeypatch: pyte
 
 
 def as_weights(graph: Graph) -> Graph:
-    """The same graph by its matrix: nothing knows that it is complete, and every evaluation factors everything."""
+    """The same graph given as a weight matrix, so that every evaluation factors the whole covariance."""
     return (
         graphs.from_weights(np.ones((graph.size, graph.size)), graph.size, "w") if graph.kind == "complete" else graph
     )
@@ -219,7 +219,7 @@ def test_eliminating_the_commonest_value_changes_no_draw(priors: Priors, n: int)
 @pytest.mark.parametrize("name", MODELS)
 def test_what_a_chain_remembers_is_what_a_fresh_start_would_compute(name: str) -> None:
     model, data = models(MIXED)[name], some_data(MIXED, 15)
-    rng, first = np.random.default_rng(0), initial(model, data)
+    rng, first = np.random.default_rng(0), initial_hyper(model, data)
     state = start(model, data, first._replace(scales=Scales(np.full(5, 0.1), np.full(5, 0.1))))
     for _ in range(30):
         state = sweep(rng, state, model, data, Sampling())
@@ -229,7 +229,7 @@ def test_what_a_chain_remembers_is_what_a_fresh_start_would_compute(name: str) -
     np.testing.assert_allclose(state.fit, fresh.fit, rtol=1e-5, atol=1e-5)
     C = model_covariance(model.kernel, MIXED, data.X, state.hyper)
     exact = oracles.log_normal_density(C, data.y - state.hyper.mean)
-    assert fresh.fit.log_likelihood - 0.5 * 15 * linalg.LOG_2PI == pytest.approx(exact, rel=1e-7, abs=1e-7)
+    assert fresh.fit.log_likelihood - 0.5 * 15 * math.log(2.0 * math.pi) == pytest.approx(exact, rel=1e-7, abs=1e-7)
 
 
 # -- the law of the chain: Geweke's test -----------------------------------------------------------------------------
@@ -287,27 +287,27 @@ def test_a_sweep_leaves_the_joint_law_invariant_under_every_prior(
 
 
 class NoJacobian(Priors):
-    """Half-Cauchy noise read at the variance, but sampled on its logarithm."""
+    """A half-Cauchy prior of the noise without the Jacobian of its logarithm."""
 
     def log_noise(self, theta: float) -> float:
         return super().log_noise(theta) - theta
 
 
 class WrongBeta(Priors):
-    """A prior of log beta one unit off."""
+    """A prior of log beta that is shifted by one unit."""
 
     def log_beta(self, theta: float) -> float:
         return super().log_beta(theta - 1.0)
 
 
 def halved(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """A sweep that sees residuals shrunk by the root of two: the quadratic form is halved."""
+    """A sweep with residuals divided by the root of two: the quadratic form is halved."""
     shrunk = Data(data.X, state.hyper.mean + (data.y - state.hyper.mean) / math.sqrt(2.0))
     return sweep(rng, start(model, shrunk, state.hyper), model, shrunk, sampling)
 
 
 def stale(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """A sweep that starts from a wrong memory of its own density: the first level is drawn too low."""
+    """A sweep that starts from a wrong fit: the first level is drawn too low."""
     wrong = state.fit._replace(log_det_half=state.fit.log_det_half - 4.0)
     return sweep(rng, state._replace(fit=wrong), model, data, sampling)
 
@@ -321,9 +321,9 @@ BROKEN: dict[str, tuple[type[Priors], Sweep]] = {
 
 
 class FewRelevances(Priors):
-    """Pooled relevances counted as if there were none: only the prior of their spread."""
+    """Pooled relevances with the prior of their spread alone."""
 
-    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
+    def log_relevance(self, theta: float, others: Floats) -> float:
         return 2.0 / (3.0 + len(others)) * super().log_relevance(theta, others)
 
 
@@ -362,7 +362,7 @@ def tiny() -> Tiny:
 
 @functools.cache
 def exact_draws(seed: int, count: int) -> Floats:
-    """(count, 5) mean, log w, log noise, log beta of pair and path: drawn from the prior, kept by the likelihood."""
+    """Exact draws (count, 5) of mean, log w, log noise, log beta of pair and path, by rejection of prior draws."""
     rng, problem = np.random.default_rng(seed), tiny()
     beta = oracles.published_law(5.0, PAPER.supports.beta)
     noise = oracles.published_law(0.1 / math.sqrt(2.0), PAPER.supports.noise)
@@ -390,7 +390,7 @@ def _quarter(interval: tuple[float, float]) -> oracles.Law:
 
 
 def _log_likelihoods(problem: Tiny, theta: Floats) -> Floats:
-    """Of many parameters at once, (N,), from the eigenvectors of the two Laplacians."""
+    """Log likelihoods (N,) of many parameters at once, from the eigenvectors of the two Laplacians."""
     C = np.exp(theta[:, 1])[:, None, None] * np.ones((1, 3, 3))
     for i, g in enumerate(problem.space):
         lam, U = np.linalg.eigh(oracles.laplacian(g, "connectivity"))

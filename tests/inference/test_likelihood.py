@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 from carbo import Integer, Space
 from carbo.inference.data import Data
-from carbo.inference.likelihood import BLOCK, Likelihood, Slope
+from carbo.inference.likelihood import Likelihood, Slope
 from carbo.kernels.base import Scales
-from carbo.kernels.cross import gram
 from carbo.kernels.orders import Orders
 from carbo.kernels.spectra import Spectrum, spectra_of
 from carbo.numerics.types import Floats
 from tests import oracles
+from tests.models import gram
 from tests.spaces import any_kinds, space_of, wide_above
 
 # -- spaces, data and settings ---------------------------------------------------------------------------------------
 
 
 class Case(NamedTuple):
-    """Data over a space, and a setting of the kernel's parameters."""
+    """Data over a space, and one value of the kernel's parameters."""
 
     space: Space
     kernel: Orders
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 
 def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Case:
-    """Some rows repeat; parameters are where posteriors live and beyond."""
+    """A case whose rows repeat now and then, with parameters as in posteriors and beyond."""
     space, d = space_of(rng, kinds), len(kinds)
     X = space.random_rows(rng, n)
     X[n // 2 :] = X[rng.integers(0, n, n - n // 2)]
@@ -51,7 +51,7 @@ def case(rng: np.random.Generator, kinds: list[str], n: int, highest: int) -> Ca
 
 
 def windowed(c: Case, rng: np.random.Generator) -> Case:
-    """The same with parts of variables one after another."""
+    """The same case with windows."""
     kernel = c.kernel.with_windows()
     return c._replace(kernel=kernel, log_w=np.append(c.log_w, rng.uniform(-3.0, 2.0, kernel.windows.orders)))
 
@@ -68,7 +68,7 @@ def at(c: Case) -> Slope:
 
 
 def numbers(slope: Slope) -> list[float]:
-    """All there is in it."""
+    """All numbers of a slope in one array."""
     return [slope.value, *np.concatenate(slope.by).tolist(), slope.log_noise, *slope.mean]
 
 
@@ -79,7 +79,7 @@ def without_mean(c: Case) -> Floats:
 
 
 def by_oracle(c: Case) -> Floats:
-    """The same by sums over all subsets of variables."""
+    """The same covariance by sums over all subsets of variables."""
     graphs = [v.graph for v in c.space.variables.values()]
     beta, r = np.exp(c.scales.log_beta), np.exp(c.scales.log_relevance)
     parts = oracles.order_parts(graphs, "connectivity", beta, r, c.data.X, c.kernel.highest)
@@ -87,7 +87,7 @@ def by_oracle(c: Case) -> Floats:
 
 
 def log_likelihood(C0: Floats, y: Floats) -> float:
-    """Of values whose mean has the prior N(0, 1), without the constant."""
+    """Log likelihood of values whose mean has the prior N(0, 1), without the constant."""
     C = C0 + 1.0
     sign, log_det = np.linalg.slogdet(C)
     assert sign == 1.0
@@ -124,7 +124,7 @@ def test_the_mean_of_the_process_has_its_conditional_law(seed: int) -> None:
 
 
 def shifted(c: Case, name: str, i: int, t: float) -> Case:
-    """With one parameter moved by t."""
+    """The case with one parameter moved by t."""
     if name == "log_noise":
         return c._replace(log_noise=c.log_noise + t)
     if name == "log_w":
@@ -171,7 +171,7 @@ def test_every_slope_with_parts_of_variables_one_after_another(seed: int) -> Non
 @given(seed=seeds)
 @settings(max_examples=25)
 def test_slopes_where_variables_are_wide(most: int, seed: int) -> None:
-    """Of any kind and beside any others: all variables wide, or those of more than four values."""
+    """All variables wide, or only those of more than four values; of any kind, in any order."""
     c = any_case(seed)
     narrow = at(c)
     with wide_above(most):
@@ -189,8 +189,7 @@ def test_slopes_of_spaces_of_one_sort(kinds: list[str], highest: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 129])
 def test_slopes_of_few_and_of_many_observations(n: int) -> None:
-    """The inverse is mirrored in blocks of rows: on both sides of a block's end."""
-    assert BLOCK == 64
+    """The inverse is mirrored in blocks of 64 rows: sizes on both sides of a block's end."""
     assert_slopes(case(np.random.default_rng(n), ["binary", "categorical", "levels"], n, 3))
 
 
@@ -235,7 +234,7 @@ def test_scaling_all_relevances_of_the_first_order_changes_nothing(seed: int) ->
 
 @pytest.mark.parametrize("dominant", [0, 1])
 def test_slopes_where_one_relevance_dominates_all_others(dominant: int) -> None:
-    """The ends of the support: what is without the dominant variable is a small difference of large numbers."""
+    """Relevances at the ends of the support: the parts without the dominant variable are small differences."""
     c = case(np.random.default_rng(2), ["binary", "levels", "categorical", "binary", "weighted"], 20, 3)
     relevance = np.where(np.arange(5) == dominant, 3.0, -6.0)
     assert_slopes(c._replace(scales=c.scales._replace(log_relevance=relevance)))
@@ -299,7 +298,7 @@ def test_values_that_are_not_numbers_have_no_likelihood(bad: float) -> None:
 
 
 def test_the_modes_of_long_paths_and_cycles_are_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would fill 80 gigabytes, of which ten observations see ten rows."""
+    """The modes would fill 80 gigabytes, and ten observations need ten rows of them."""
     space, rng = Space({"a": Integer(0, 99_999), "b": Integer(1, 9), "c": Integer(0, 99_999)}), np.random.default_rng(0)
     spectra = spectra_of(space.rows.graphs)
     few = spectra[1].modes

@@ -22,7 +22,7 @@ seeds = st.integers(0, 10**6)
 
 
 class Setting(NamedTuple):
-    """Of all parameters of a kernel over a space, with observations."""
+    """One value of all parameters of a kernel over a space, with observations."""
 
     space: list[Graph]
     kernel: Orders
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     noise: float
 
     def covariance(self) -> Floats:
-        """By the oracles."""
+        """The covariance computed by the oracles."""
         highest, r = self.kernel.highest, np.exp(self.scales.log_relevance)
         parts = oracles.order_parts(self.space, "connectivity", np.exp(self.scales.log_beta), r, self.X, highest)
         if self.kernel.windowed:
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
         return np.asarray(signal + self.constant + self.noise * np.eye(len(self.X)))
 
     def moved(self, name: str, i: int, t: float) -> Setting:
-        """With one parameter moved by t."""
+        """The case with one parameter moved by t."""
         if name == "log_w":
             return self._replace(log_w=self.log_w + t * (np.arange(len(self.log_w)) == i))
         values = getattr(self.scales, name)
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
 
 
 def any_setting(seed: int, windowed: bool) -> Setting:
-    """Categories more often than other graphs: these alone have windows."""
+    """Kinds of variables, mostly categories, because they alone have windows."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 6))
     categories = [graphs.complete(int(k)) for k in rng.integers(1, 5, count)]

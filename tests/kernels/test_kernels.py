@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbo.kernels.base import Change, Coordinate, Kernel, Scales, centred, diffusion
-from carbo.kernels.cross import cross, diagonal, gram
+from carbo.kernels.base import Change, Coordinate, Kernel, Scales, centred_table, diffusion_table
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import Spectrum, spectrum
@@ -26,12 +26,13 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space import graphs
 from carbo.space.graphs import Graph, Scale
 from tests import oracles
+from tests.models import gram, prior_variances
 
 SCALES: tuple[Scale, ...] = ("connectivity", "published")
 ROUNDING = 1e-10
 """Allowed difference of two float64 routes to covariances of order one."""
 ROWS = 12
-"""Observations of the tests that move a coordinate."""
+"""Number of observations in the tests that move a coordinate."""
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden_gp.json").read_text())
 
 MIXED = (
@@ -68,7 +69,7 @@ def moved(scales: Scales, at: Coordinate, theta: float) -> Scales:
 
 
 def filled(change: Change, theta: float) -> Floats:
-    """The signal covariance at theta, written over numbers that must not take part."""
+    """The signal covariance at theta, written into an array of other numbers, which must not matter."""
     out = np.full((ROWS, ROWS), 1e300, order="F")
     change.fill(theta, out)
     return out
@@ -92,7 +93,7 @@ def test_product_kernel_is_the_exponential_of_the_whole_product_laplacian(name: 
 def test_factors_of_a_pair_are_tanh_beta() -> None:
     pair = spectrum(graphs.complete(2), "published")
     for log_beta in (-12.0, -3.0, 0.0, 2.0):
-        off = float(diffusion(pair, log_beta).at(np.array(0), np.array(1)))
+        off = float(diffusion_table(pair, log_beta).at(np.array(0), np.array(1)))
         assert off == pytest.approx(math.tanh(math.exp(log_beta)), rel=1e-14)
 
 
@@ -100,7 +101,7 @@ def test_factors_of_a_pair_are_tanh_beta() -> None:
 @pytest.mark.parametrize("log_beta", [-12.0, -2.0, 0.0, 3.0, 4.6])
 def test_rows_of_centred_tables_sum_to_zero_and_their_mean_diagonal_is_one(scale: Scale, log_beta: float) -> None:
     for g in (*MIXED, *NOMINAL):
-        table = centred(spectrum(g, scale), log_beta).columns(np.arange(g.size))
+        table = centred_table(spectrum(g, scale), log_beta).columns(np.arange(g.size))
         np.testing.assert_allclose(table.sum(axis=0), 0.0, atol=1e-9)
         assert np.trace(table) == pytest.approx(g.size, rel=1e-9)
         np.testing.assert_allclose(table, oracles.centred_factor(g, scale, math.exp(log_beta)), atol=1e-8)
@@ -188,7 +189,7 @@ def test_a_relevance_near_zero_removes_a_variable() -> None:
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_moving_one_coordinate_equals_a_full_rebuild(name: str, scale: Scale) -> None:
-    """The covariance of all kinds of variables and its parts; `fill` may be asked in any order, and asked again."""
+    """The covariance and its parts, for all kinds of variables; `fill` may be called in any order, and repeatedly."""
     space = SPACES[name]
     for kernel in every_kernel(space, scale):
         rng = np.random.default_rng(kernel.size)
@@ -208,7 +209,7 @@ def test_moving_one_coordinate_equals_a_full_rebuild(name: str, scale: Scale) ->
 
 @pytest.mark.parametrize("name", SPACES)
 def test_a_split_is_the_covariance_with_unequal_values_in_proportion_to_t(name: str) -> None:
-    """The product kernel has one for each complete graph; no other variable and no other kernel has one."""
+    """The product kernel has a split for each complete graph; other variables and other kernels have none."""
     space = SPACES[name]
     for kernel in every_kernel(space):
         rng = np.random.default_rng(1)
@@ -259,7 +260,7 @@ def test_a_sweep_of_moves_equals_a_rebuild() -> None:
         np.testing.assert_allclose(parts, kernel.parts(scales, rows), rtol=0, atol=1e-8)
 
 
-# -- what the search asks: halves of rows, and rows that differ in one variable ---------------------------------------
+# -- for the search: halves of rows, and rows that differ in one variable ---------------------------------------
 
 
 class Question(NamedTuple):
@@ -273,19 +274,19 @@ class Question(NamedTuple):
     rows: Ints
 
     def summands(self, i: int, rows: Ints) -> list[Floats]:
-        """Variable i's share of each summed quantity between rows and observations."""
+        """The terms of variable i in each sum between rows and observations."""
         entries = self.kernel.table(self.scales, i).at(rows[:, None, i], self.X[:, i])
         return self.kernel.summands(self.scales, i, entries)
 
     def layers(self, variables: Sequence[int], rows: Ints) -> list[Floats]:
-        """Of these variables alone, (N, n) each."""
-        sums = np.zeros((self.kernel.summed, len(rows), len(self.X)))
+        """The layers of these variables alone, each (N, n)."""
+        sums = np.zeros((self.kernel.n_sums, len(rows), len(self.X)))
         for i in variables:
             sums += np.array(self.summands(i, rows))
         return self.kernel.layers(list(sums))
 
     def covariances(self, rows: Ints) -> Floats:
-        """(N, n) by the oracles, without windows."""
+        """Covariances (N, n) without windows, computed by the oracles."""
         beta, r = np.exp(self.scales.log_beta), np.exp(self.scales.log_relevance)
         if isinstance(self.kernel, Product):
             return np.asarray(self.w[0] * oracles.product_gram(self.space, "connectivity", beta, rows, self.X))
@@ -296,7 +297,7 @@ class Question(NamedTuple):
 
 
 def questions(seed: int) -> list[Question]:
-    """Of every kernel over a random space."""
+    """Every kernel over a random space, with random parameters."""
     rng = np.random.default_rng(seed)
     space = [oracles.random_graph(rng) for _ in range(4)] + [graphs.complete(3)]
     X, rows, scales = oracles.random_rows(rng, space, 7), oracles.random_rows(rng, space, 6), random_scales(rng, 5)
@@ -312,12 +313,12 @@ def test_weighted_layers_are_the_covariance(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 def test_halves_multiply_to_the_covariance_of_the_whole_row(seed: int) -> None:
-    """Wherever the row is cut, one half empty included; each half may be left or right."""
+    """Any cut of the variables into halves, also with an empty half; each half may be left or right."""
     cut = np.random.default_rng(seed).random(5) < np.random.default_rng(seed + 1).random()
     left, right = np.flatnonzero(cut).tolist(), np.flatnonzero(~cut).tolist()
     for q in questions(seed):
         c = q.kernel.weights(q.scales, q.w)
-        one, other = (q.kernel.halves(c, q.layers(half, q.rows)) for half in (left, right))
+        one, other = (q.kernel.half_factors(c, q.layers(half, q.rows)) for half in (left, right))
         for weighted, plain in ((one[0], other[1]), (other[0], one[1])):
             K = sum(a * b for a, b in zip(weighted, plain, strict=True))
             np.testing.assert_allclose(K, q.covariances(q.rows), rtol=0, atol=1e-9 * q.w.sum())
@@ -325,24 +326,24 @@ def test_halves_multiply_to_the_covariance_of_the_whole_row(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 def test_the_covariance_grows_with_one_variables_factor_by_the_rest(seed: int) -> None:
-    """From u to another factor: by the rest times the difference, exactly, since the covariance is linear in it."""
+    """From u to another factor: by the slope times the difference, exactly, because the covariance is affine in u."""
     rng = np.random.default_rng(seed)
     for q in questions(seed):
-        c, below = q.kernel.weights(q.scales, q.w), q.kernel.below(q.layers(range(5), q.rows))
+        c, lower = q.kernel.weights(q.scales, q.w), q.kernel.lower_layers(q.layers(range(5), q.rows))
         before = q.covariances(q.rows)
         for i, g in enumerate(q.space):
             changed = q.rows.copy()
             changed[:, i] = rng.integers(0, g.size, len(changed))
             u, new = (q.kernel.factor(q.summands(i, rows)[0]) for rows in (q.rows, changed))
-            grown = before + (new - u) * q.kernel.rest(c, u, below)
+            grown = before + (new - u) * q.kernel.factor_slope(c, u, lower)
             np.testing.assert_allclose(grown, q.covariances(changed), rtol=0, atol=1e-8 * q.w.sum())
 
 
 @given(seed=st.integers(0, 10**6))
 def test_factors_are_entries_of_tables_scaled_by_relevance(seed: int) -> None:
-    """And those of complete graphs are known without a table: of equal values, and of unequal ones."""
+    """The factors on complete graphs have a short form: one for equal values, one for unequal ones."""
     for q in questions(seed):
-        same, other = q.kernel.flat(q.scales)
+        same, other = q.kernel.equality_factors(q.scales)
         for i, g in enumerate(q.space):
             beta, r = math.exp(q.scales.log_beta[i]), math.exp(q.scales.log_relevance[i])
             if isinstance(q.kernel, Product):
@@ -356,7 +357,7 @@ def test_factors_are_entries_of_tables_scaled_by_relevance(seed: int) -> None:
                 assert other[i] == pytest.approx(M[0, -1], rel=1e-9) or g.size == 1
 
 
-# -- what a kernel says of itself ------------------------------------------------------------------------------------
+# -- shares and members of a kernel ------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 10**6))
@@ -365,7 +366,7 @@ def test_shares_of_orders_sum_to_one_and_windows_count_at_their_order_too(seed: 
     space = [graphs.complete(2)] * int(rng.integers(1, 5)) + [graphs.path(4)] * int(rng.integers(0, 2))
     for kernel in every_kernel(space):
         w = rng.exponential(size=(3, kernel.size))
-        found = kernel.shares(w)
+        found = kernel.variance_shares(w)
         if not isinstance(kernel, Orders):
             assert found == (None, None)
             continue
@@ -403,7 +404,7 @@ def test_a_kernel_with_windows_is_the_kernel_and_parts_of_windows(name: str) -> 
 
 
 def test_a_gradient_exists_where_a_kernel_says_so() -> None:
-    """What it is: `test_gradient`."""
+    """Whether the gradient is right is tested in `test_gradient`."""
     for kernel in every_kernel(MIXED):
         assert kernel.differentiable == isinstance(kernel, Orders)
         if not kernel.differentiable:
@@ -424,7 +425,7 @@ def test_cross_is_a_block_of_the_gram_and_diagonal_its_diagonal(seed: int) -> No
         whole = gram(kernel, scales, w, np.concatenate([X, rows]))
         np.testing.assert_allclose(cross(kernel, scales, w, rows, X), whole[7:, :7], rtol=0, atol=1e-9 * w.sum())
         np.testing.assert_allclose(
-            diagonal(kernel, scales, w, rows), np.diagonal(whole)[7:], rtol=0, atol=1e-9 * w.sum()
+            prior_variances(kernel, scales, w, rows), np.diagonal(whole)[7:], rtol=0, atol=1e-9 * w.sum()
         )
 
 

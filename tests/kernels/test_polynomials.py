@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carbo.kernels.polynomials import affine_powers, by_one, inverse, newton, of_norms, symmetric
+from carbo.kernels.polynomials import (
+    affine_powers,
+    elementary_symmetric,
+    inverse_norms,
+    newton,
+    norm_slopes,
+    slope_by_variable,
+)
 from carbo.numerics.types import Floats
 from tests import oracles
 
@@ -22,18 +29,18 @@ def test_symmetric_polynomials_and_newtons_identities_agree_with_brute_force(
 ) -> None:
     r = np.random.default_rng(seed).exponential(size=count)
     expected = [oracles.elementary(r.tolist(), q) for q in range(1, highest + 1)]
-    np.testing.assert_allclose(symmetric(r, highest), expected, rtol=1e-13)
+    np.testing.assert_allclose(elementary_symmetric(r, highest), expected, rtol=1e-13)
     powers = [np.array(np.sum(r**q)) for q in range(1, highest + 1)]
     np.testing.assert_allclose(newton(powers), expected, rtol=1e-9, atol=1e-9 * (1.0 + r.sum()) ** highest)
 
 
 def test_an_order_without_a_norm_has_no_weight() -> None:
-    np.testing.assert_array_equal(inverse(np.array([4.0, 0.0, 0.5])), [0.25, 0.0, 2.0])
+    np.testing.assert_array_equal(inverse_norms(np.array([4.0, 0.0, 0.5])), [0.25, 0.0, 2.0])
 
 
 @given(seed=seeds, count=st.integers(1, 5), highest=st.integers(1, 6))
 def test_an_orders_share_falls_as_its_norm_grows(seed: int, count: int, highest: int) -> None:
-    """A share over e_q(r), differentiated by log r; orders above the number of variables have neither."""
+    """The derivative of share_q log e_q(r) by log r. Orders above the number of variables have no share and no norm."""
     rng = np.random.default_rng(seed)
     log_r, share = rng.normal(size=count), rng.normal(size=highest)
     share[count:] = 0.0
@@ -47,7 +54,7 @@ def test_an_orders_share_falls_as_its_norm_grows(seed: int, count: int, highest:
 
     r = np.exp(log_r)
     expected = [along(unit) for unit in np.eye(count)]
-    np.testing.assert_allclose(of_norms(r, symmetric(r, highest), share), expected, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(norm_slopes(r, elementary_symmetric(r, highest), share), expected, rtol=1e-7, atol=1e-7)
 
 
 @given(seed=seeds, count=st.integers(1, 6), highest=st.integers(1, 5))
@@ -57,7 +64,7 @@ def test_the_change_by_one_variable_leaves_it_out_of_every_order(seed: int, coun
     a, c = rng.normal(size=count), rng.normal(size=highest)
     e = [np.array(oracles.elementary(a.tolist(), q)) for q in range(highest)]
     expected = sum(c[q] * oracles.elementary(a[1:].tolist(), q) for q in range(highest))
-    assert float(by_one(c, np.array(a[0]), e)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert float(slope_by_variable(c, np.array(a[0]), e)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("m", range(2, 9))

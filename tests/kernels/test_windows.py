@@ -1,4 +1,4 @@
-"""Windows, the kernel's parts of variables one after another, against sums written out."""
+"""Windows: the kernel's parts for consecutive variables, against sums written out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ seeds = st.integers(0, 10**6)
 
 
 def any_space(rng: np.random.Generator) -> list[Graph]:
-    """Mostly categories, of up to nine values; paths and constants between them."""
+    """A space of mostly categories of up to nine values, with paths and constants between them."""
     kinds = rng.choice(["two", "two", "more", "many", "path", "one"], int(rng.integers(1, 8)))
     of = {"two": lambda: graphs.complete(2), "more": lambda: graphs.complete(int(rng.integers(3, 6))),
           "many": lambda: graphs.complete(9), "path": lambda: graphs.path(4),
@@ -45,7 +45,7 @@ def test_parts_are_sums_over_variables_one_after_another(seed: int, highest: int
     expected = oracles.adjacent_parts(space, np.exp(scales.log_relevance), rows, highest, COLUMNS)
     count = kernel.windows.orders
     np.testing.assert_allclose(parts[highest:], expected[:count], rtol=0, atol=1e-12)
-    assert not np.any(expected[count:])  # of orders without windows
+    assert not np.any(expected[count:])  # orders without windows
     assert all(np.any(part) for part in expected[:count])
 
 
@@ -58,7 +58,7 @@ def test_windows_pass_over_constants_and_end_at_ordered_values() -> None:
 
 
 def test_a_window_of_too_many_values_is_left_out() -> None:
-    many = math.isqrt(COLUMNS) + 1  # of two such variables there are just COLUMNS features, of three too many
+    many = math.isqrt(COLUMNS) + 1  # two such variables have COLUMNS features, three have too many
     space = Space({name: Categorical(range(many)) for name in "abc"} | {"d": Binary()})
     assert Windows(spectra_of(space.rows.graphs), 3).variables == [(0, 1), (1, 2), (2, 3), (1, 2, 3)]
     larger = Space({name: Categorical(range(many + 1)) for name in "abc"})

@@ -42,7 +42,7 @@ import contextlib, fcntl, os, signal, sys
 import lab.methods as methods
 from lab.runs.store import Store
 from lab.cli import main
-from carbo.numerics.threads import bundled
+from carbo.numerics.threads import bundled_libraries
 
 
 class Stub:
@@ -87,7 +87,7 @@ class Outside(Stub):
 
 class Threads(Stub):
     def ask(self):
-        seen = [os.environ["OPENBLAS_NUM_THREADS"], *(str(library.get()) for library in bundled())]
+        seen = [os.environ["OPENBLAS_NUM_THREADS"], *(str(library.get()) for library in bundled_libraries())]
         raise RuntimeError("threads " + " ".join(sorted(set(seen))) + f", random hashes {sys.flags.hash_randomization}")
 
 

@@ -16,8 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from carbo.numerics import hmc as hamiltonian
-from carbo.numerics.hmc import Box, Move, Place, Target, trajectory
+from carbo.numerics.hmc import Box, Place, Target, Transition, transition
 from carbo.numerics.types import Floats
 from tests.checks import assert_plausible, assert_rejected, p_value
 
@@ -31,12 +30,12 @@ def place(x: Floats, log_f: float, gradient: Floats) -> Place:
 
 
 def normal(x: Floats) -> Place:
-    """Correlated, with that precision."""
+    """A correlated normal density with a fixed precision matrix."""
     return place(x, -0.5 * x @ PRECISION @ x, -PRECISION @ x)
 
 
 def bent(x: Floats) -> Place:
-    """Not quadratic: nothing of the dynamics is linear."""
+    """A log density that is not quadratic, so that the dynamics are not linear."""
     gradient = -PRECISION @ x - 0.5 * x**3
     gradient[0] += math.cos(x[0] + 2.0 * x[1])
     gradient[1] += 2.0 * math.cos(x[0] + 2.0 * x[1])
@@ -47,7 +46,7 @@ def bent(x: Floats) -> Place:
 
 
 class Scripted(np.random.Generator):
-    """A generator of one momentum and one uniform number, both known beforehand."""
+    """A generator that returns one momentum and one uniform number chosen by the test."""
 
     def __init__(self, p: Floats, u: float = 1e-300) -> None:
         super().__init__(np.random.PCG64(0))
@@ -61,7 +60,7 @@ class Scripted(np.random.Generator):
 
 
 class Watched(Box):
-    """A box that remembers the momenta it gave back, and how often each coordinate's was turned."""
+    """A box that remembers the momenta it returned, and how often it turned each coordinate."""
 
     momenta: list[Floats]
     turns: list[Floats]
@@ -74,7 +73,7 @@ class Watched(Box):
 
 
 class End(NamedTuple):
-    """Position and momentum after some steps, the energy won, and the walls met on the way."""
+    """Position and momentum after some steps, the energy gained, and the number of bounces."""
 
     x: Floats
     p: Floats
@@ -83,16 +82,16 @@ class End(NamedTuple):
 
 
 def run(x: Floats, p: Floats, target: Target, box: Box, size: Floats, leaps: int) -> End:
-    """The end of a trajectory from (x, p) that is accepted however bad, as `trajectory` itself went."""
+    """The end of the trajectory of `transition` from (x, p), accepted whatever its energy."""
     watched = Watched(*box)
     watched.momenta, watched.turns = [], []
     here = target(x)
     assert here is not None
-    move = trajectory(Scripted(p), here, target, watched, size, leaps)
+    move = transition(Scripted(p), here, target, watched, size, leaps)
     there, p_end = move.place, watched.momenta[-1] + 0.5 * size * move.place.gradient
     gain = float(there.log_f - 0.5 * p_end @ p_end - here.log_f + 0.5 * p @ p)
-    assert gain > -600.0  # or it would have stayed
-    assert move.chance == pytest.approx(math.exp(min(gain, 0.0)), rel=1e-9)
+    assert gain > -600.0  # otherwise it would have stayed
+    assert move.acceptance == pytest.approx(math.exp(min(gain, 0.0)), rel=1e-9)
     return End(there.x, p_end, gain, np.array(watched.turns))
 
 
@@ -101,7 +100,7 @@ BOXES = {"open": OPEN, "tight": TIGHT}
 
 
 def beginning(seed: int, box: Box) -> tuple[Floats, Floats, Floats]:
-    """x in the box, p, and a size of step that differs between the coordinates."""
+    """A position in the box, a momentum, and a step size for each coordinate."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(np.maximum(box.low, -1.5), np.minimum(box.high, 1.5))
     return x, rng.normal(size=3), rng.uniform(0.05, 0.4, 3)
@@ -123,7 +122,7 @@ def test_a_trajectory_with_its_momentum_turned_round_retraces_itself(
 
 
 def jacobian(x: Floats, p: Floats, target: Target, box: Box, size: Floats, leaps: int) -> Floats | None:
-    """(6, 6) of (x, p) to its end, by central differences; None where a wall is met by some of them only."""
+    """Jacobian (6, 6) from (x, p) to its end, by central differences; None if only some of the points meet a wall."""
     columns, h = [], 1e-5
     walls = run(x, p, target, box, size, leaps).turns
     for unit in np.eye(6):
@@ -147,7 +146,7 @@ def test_a_trajectory_keeps_volume(target: str, box: str, seed: int, leaps: int)
 
 
 def test_walls_are_met_in_the_tight_box() -> None:
-    """Or the claims about it would be empty."""
+    """Otherwise the claims about walls would be empty."""
     met = [np.count_nonzero(run(x, p, normal, TIGHT, size, 12).turns) for x, p, size in
            (beginning(seed, TIGHT) for seed in range(10))]  # fmt: skip
     assert np.mean(met) > 5.0
@@ -166,22 +165,22 @@ def test_the_error_of_the_energy_falls_with_the_square_of_the_step(target: str) 
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=30)
-def test_a_move_is_accepted_below_its_chance_and_not_above(seed: int) -> None:
+def test_a_trajectory_is_accepted_below_its_probability_and_not_above(seed: int) -> None:
     x, p, _ = beginning(seed, OPEN)
     here, size = normal(x), np.full(3, 1.1)
-    chance = trajectory(Scripted(p), here, normal, OPEN, size, 3).chance
-    below = trajectory(Scripted(p, chance * (1 - 1e-9)), here, normal, OPEN, size, 3)
+    acceptance = transition(Scripted(p), here, normal, OPEN, size, 3).acceptance
+    below = transition(Scripted(p, acceptance * (1 - 1e-9)), here, normal, OPEN, size, 3)
     assert below.place is not here
     np.testing.assert_array_equal(below.place.gradient, normal(below.place.x).gradient)
-    if chance < 1.0:
-        assert trajectory(Scripted(p, chance * (1 + 1e-9)), here, normal, OPEN, size, 3).place is here
+    if acceptance < 1.0:
+        assert transition(Scripted(p, acceptance * (1 + 1e-9)), here, normal, OPEN, size, 3).place is here
 
 
 # -- walls -----------------------------------------------------------------------------------------------------------
 
 
 def folded(x: float, low: float, high: float) -> tuple[float, int]:
-    """Where a ball ends that flies to x between two walls, and whether it flies the other way: by unfolding them."""
+    """The end of a ball that flies to x between two walls, and whether it then flies back: by unfolding the walls."""
     turn, rest = divmod(x - low, high - low)
     odd = int(turn) % 2
     return (high - rest if odd else low + rest), -1 if odd else 1
@@ -208,7 +207,7 @@ def test_no_step_is_so_long_that_it_leaves_the_box(far: float) -> None:
         assert np.all(np.abs(turned) == 1.0)
     rng, here = np.random.default_rng(0), normal(np.array([0.0, 0.1, 0.2]))
     for _ in range(50):
-        here = trajectory(rng, here, normal, TIGHT, np.full(3, min(far, 1e6)), 3).place
+        here = transition(rng, here, normal, TIGHT, np.full(3, min(far, 1e6)), 3).place
         assert np.all((here.x >= TIGHT.low) & (here.x <= TIGHT.high))
 
 
@@ -225,7 +224,7 @@ REPLICATES, TRANSITIONS, LEAPS = 1_000, 3, 4
 
 
 class Law(NamedTuple):
-    """A density with exact draws (n, k), what they are transformed to (n, j), and the laws of that."""
+    """A density with exact draws (n, k), a transformation of them to (n, j), and the laws of the transformed draws."""
 
     target: Callable[[Floats], Place | None]
     box: Box
@@ -236,7 +235,7 @@ class Law(NamedTuple):
 
 
 def correlated() -> Law:
-    """A normal without walls; whitened, and the squared length of that."""
+    """A normal without walls; its whitened draws, and their squared length."""
     C = np.linalg.cholesky(np.linalg.inv(PRECISION))
 
     def transform(x: Floats) -> Floats:
@@ -283,7 +282,7 @@ def with_a_hole() -> Law:
     sd = math.sqrt(float(np.linalg.inv(PRECISION)[0, 0]))
 
     def rest(x: Floats) -> Floats:
-        """What is independent of the first coordinate, whitened."""
+        """The parts that are independent of the first coordinate, whitened."""
         mean = -np.linalg.solve(PRECISION[1:, 1:], PRECISION[1:, :1] @ x[:, :1].T).T
         return np.concatenate([x[:, :1], (x[:, 1:] - mean) @ np.linalg.cholesky(PRECISION[1:, 1:])], axis=1)
 
@@ -292,10 +291,10 @@ def with_a_hole() -> Law:
 
 
 LAWS = {"correlated": correlated, "flat": flat, "against walls": against_walls, "with a hole": with_a_hole}
-Transition = Callable[[np.random.Generator, Place, Target, Box, Floats, int], Move]
+Sampler = Callable[[np.random.Generator, Place, Target, Box, Floats, int], Transition]
 
 
-def after(seed: int, law: Law, step: Transition, leaps: int = LEAPS) -> dict[str, float]:
+def after(seed: int, law: Law, step: Sampler, leaps: int = LEAPS) -> dict[str, float]:
     """p-values of the replicates' ends."""
     rng = np.random.default_rng(seed)
     starts, ends = law.draw(rng, REPLICATES), []
@@ -313,7 +312,7 @@ def after(seed: int, law: Law, step: Transition, leaps: int = LEAPS) -> dict[str
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_transition_leaves_its_density_invariant(name: str) -> None:
-    assert_plausible(after(1, LAWS[name](), trajectory))
+    assert_plausible(after(1, LAWS[name](), transition))
 
 
 class Accepting(np.random.Generator):
@@ -327,34 +326,34 @@ class Hot(np.random.Generator):
 
 
 class Straight(Box):
-    """Bounces x, and forgets to turn the momentum."""
+    """A box that reflects x, but does not turn the momentum."""
 
     def reflect(self, x: Floats, p: Floats) -> tuple[Floats, Floats]:
         return super().reflect(x, p)[0], p
 
 
 class Clipped(Box):
-    """Stops at the wall."""
+    """A box that stops x at the wall."""
 
     def reflect(self, x: Floats, p: Floats) -> tuple[Floats, Floats]:
         return np.clip(x, self.low, self.high), p
 
 
-def of_generator(kind: type[np.random.Generator]) -> Transition:
-    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-        return trajectory(kind(rng.bit_generator), here, target, box, size, leaps)
+def of_generator(kind: type[np.random.Generator]) -> Sampler:
+    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
+        return transition(kind(rng.bit_generator), here, target, box, size, leaps)
 
     return step
 
 
-def of_box(kind: type[Box]) -> Transition:
-    return lambda rng, here, target, box, size, leaps: trajectory(rng, here, target, kind(*box), size, leaps)
+def of_box(kind: type[Box]) -> Sampler:
+    return lambda rng, here, target, box, size, leaps: transition(rng, here, target, kind(*box), size, leaps)
 
 
 def without_last_half(
     rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int
-) -> Move:
-    """The leapfrog steps of `trajectory`, the last half step of the momentum left out."""
+) -> Transition:
+    """The leapfrog steps of `transition`, the last half step of the momentum left out."""
     p = rng.standard_normal(len(here.x))
     energy, there = here.log_f - 0.5 * p @ p, here
     for i in range(leaps):
@@ -364,15 +363,17 @@ def without_last_half(
         assert arrived is not None
         there = arrived
     gain = there.log_f - 0.5 * p @ p - energy
-    return Move(there if math.log(rng.random()) < gain else here, 1.0)
+    return Transition(there if math.log(rng.random()) < gain else here, 1.0)
 
 
-def of_size_here(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-    """A step that depends on where it starts: no way back."""
-    return trajectory(rng, here, target, box, size * math.exp(-0.5 * abs(float(here.x[0]))), leaps)
+def of_size_here(
+    rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int
+) -> Transition:
+    """A step size that depends on the start, so that the way back differs."""
+    return transition(rng, here, target, box, size * math.exp(-0.5 * abs(float(here.x[0]))), leaps)
 
 
-BROKEN: dict[str, tuple[str, Transition, int]] = {
+BROKEN: dict[str, tuple[str, Sampler, int]] = {
     "every move accepted": ("correlated", of_generator(Accepting), LEAPS),
     "momenta too large": ("correlated", of_generator(Hot), LEAPS),
     "last half step left out": ("correlated", without_last_half, 1),
@@ -380,7 +381,7 @@ BROKEN: dict[str, tuple[str, Transition, int]] = {
     "momentum not turned at walls": ("against walls", of_box(Straight), 3),
     "stopped at walls": ("against walls", of_box(Clipped), 3),
 }
-"""What is wrong, whose law shows it, and after how many steps: most of these lose energy, and would hardly move."""
+"""The mistake, the law that shows it, and the number of steps: with more, most of these would hardly move."""
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -390,23 +391,23 @@ def test_a_broken_transition_is_seen(what: str) -> None:
 
 
 def test_a_wrong_gradient_costs_acceptance_and_not_the_law() -> None:
-    """Why the gradient has tests of its own: no test of invariance would see it."""
-    law, chances = correlated(), []
+    """A wrong gradient leaves the density invariant: it needs its own tests, because no test of invariance sees it."""
+    law, acceptances = correlated(), []
 
     def wrong(x: Floats) -> Place:
         right = normal(x)
         return right._replace(gradient=0.6 * right.gradient)
 
-    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-        move = trajectory(rng, here, target, box, size, leaps)
-        chances.append(move.chance)
+    def step(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Transition:
+        move = transition(rng, here, target, box, size, leaps)
+        acceptances.append(move.acceptance)
         return move
 
     assert_plausible(after(1, law._replace(target=wrong), step))
-    spoilt = np.mean(chances)
-    chances.clear()
+    spoilt = np.mean(acceptances)
+    acceptances.clear()
     assert_plausible(after(1, law, step))
-    assert spoilt < 0.9 * np.mean(chances)
+    assert spoilt < 0.9 * np.mean(acceptances)
 
 
 # -- where there is no density ---------------------------------------------------------------------------------------
@@ -416,10 +417,10 @@ def test_where_the_target_has_no_answer_nobody_goes() -> None:
     law, rng = with_a_hole(), np.random.default_rng(0)
     here, stopped = normal(np.array([0.2, 0.0, 0.0])), 0
     for _ in range(300):
-        move = trajectory(rng, here, law.target, law.box, law.size, LEAPS)
-        stopped += move.chance == 0.0
+        move = transition(rng, here, law.target, law.box, law.size, LEAPS)
+        stopped += move.acceptance == 0.0
         assert move.place.x[0] < 0.3
-        assert move.chance > 0.0 or move.place is here
+        assert move.acceptance > 0.0 or move.place is here
         here = move.place
     assert stopped > 30
 
@@ -427,8 +428,8 @@ def test_where_the_target_has_no_answer_nobody_goes() -> None:
 @pytest.mark.parametrize("worth", [math.nan, -math.inf])
 def test_a_place_without_a_finite_density_is_not_entered(worth: float) -> None:
     here = normal(np.zeros(3))
-    move = trajectory(np.random.default_rng(0), here, lambda x: normal(x)._replace(log_f=worth), OPEN, np.ones(3), 2)
-    assert move == Move(here, 0.0)
+    move = transition(np.random.default_rng(0), here, lambda x: normal(x)._replace(log_f=worth), OPEN, np.ones(3), 2)
+    assert move == Transition(here, 0.0)
 
 
 # -- repeats ---------------------------------------------------------------------------------------------------------
@@ -438,7 +439,7 @@ def test_the_same_seed_gives_the_same_chain_and_another_seed_another() -> None:
     def chain(seed: int) -> Floats:
         rng, here, xs = np.random.default_rng(seed), bent(np.zeros(3)), []
         for _ in range(20):
-            here = trajectory(rng, here, bent, TIGHT, np.full(3, 0.3), 5).place
+            here = transition(rng, here, bent, TIGHT, np.full(3, 0.3), 5).place
             xs.append(here.x)
         return np.array(xs)
 
@@ -450,6 +451,6 @@ def test_a_note_of_the_target_comes_with_the_place() -> None:
     def noted(x: Floats) -> Place:
         return normal(x)._replace(note=tuple(x))
 
-    here = hamiltonian.trajectory(Scripted(np.ones(3)), noted(np.zeros(3)), noted, OPEN, np.full(3, 0.1), 3).place
+    here = transition(Scripted(np.ones(3)), noted(np.zeros(3)), noted, OPEN, np.full(3, 0.1), 3).place
     assert here.note == tuple(here.x)
     assert here.x[0] != 0.0

@@ -17,6 +17,7 @@ from carbo.numerics import linalg
 from carbo.numerics.types import Floats
 from carbo.space import graphs
 from tests import oracles
+from tests.models import predict
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden_gp.json").read_text())
 GOLDEN_MEAN, GOLDEN_SIGNAL, GOLDEN_NOISE = 0.1, math.exp(0.4), math.exp(-3.0)
@@ -35,6 +36,18 @@ def golden_covariance() -> Floats:
     return np.asarray(K + (GOLDEN_NOISE + GOLDEN_JITTER) * np.eye(len(K)))
 
 
+def fit(C: Floats, r: Floats) -> linalg.Fit:
+    """The fit of residuals under a covariance that keeps its values."""
+    found = linalg.fit_in_place(np.array(C, order="F"), r)
+    assert found is not None
+    return found
+
+
+def log_likelihood(C: Floats, r: Floats) -> float:
+    """The log likelihood of residuals, its constant included."""
+    return fit(C, r).log_likelihood - 0.5 * len(r) * math.log(2.0 * math.pi)
+
+
 # -- likelihood ------------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +55,7 @@ def golden_covariance() -> Floats:
 def test_log_likelihood_is_the_multivariate_normal_log_density(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     C, r = random_covariance(rng, n), rng.normal(size=n)
-    assert linalg.log_likelihood(C, r) == pytest.approx(oracles.log_normal_density(C, r), rel=1e-9, abs=1e-9)
+    assert log_likelihood(C, r) == pytest.approx(oracles.log_normal_density(C, r), rel=1e-9, abs=1e-9)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12))
@@ -51,11 +64,10 @@ def test_a_fit_is_the_halves_of_determinant_and_quadratic_form(seed: int, n: int
     C, r = random_covariance(rng, n), rng.normal(size=n)
     log_det_half = -0.5 * float(np.linalg.slogdet(C).logabsdet)
     quad_half = -0.5 * float(r @ np.linalg.inv(C) @ r)
-    for fit in (linalg.fit(C, r), linalg.fit_in_place(np.array(C, order="F"), r)):
-        assert fit is not None
-        assert fit.log_det_half == pytest.approx(log_det_half, rel=1e-9, abs=1e-9)
-        assert fit.quad_half == pytest.approx(quad_half, rel=1e-9)
-        assert fit.log_likelihood == pytest.approx(log_det_half + quad_half, rel=1e-9, abs=1e-9)
+    found = fit(C, r)
+    assert found.log_det_half == pytest.approx(log_det_half, rel=1e-9, abs=1e-9)
+    assert found.quad_half == pytest.approx(quad_half, rel=1e-9)
+    assert found.log_likelihood == pytest.approx(log_det_half + quad_half, rel=1e-9, abs=1e-9)
 
 
 def test_fit_in_place_says_none_where_the_covariance_is_not_positive_definite() -> None:
@@ -70,12 +82,12 @@ def test_independent_residuals_add_up() -> None:
     A, B, r = random_covariance(rng, 3), random_covariance(rng, 4), rng.normal(size=7)
     both = np.zeros((7, 7))
     both[:3, :3], both[3:, 3:] = A, B
-    together = linalg.fit(A, r[:3]).plus(linalg.fit(B, r[3:]))
-    np.testing.assert_allclose(together, linalg.fit(both, r), rtol=1e-12)
+    together = fit(A, r[:3]).plus(fit(B, r[3:]))
+    np.testing.assert_allclose(together, fit(both, r), rtol=1e-12)
 
 
 def test_log_likelihood_matches_the_golden_file() -> None:
-    got = linalg.log_likelihood(golden_covariance(), np.array(GOLDEN["y"]) - GOLDEN_MEAN)
+    got = log_likelihood(golden_covariance(), np.array(GOLDEN["y"]) - GOLDEN_MEAN)
     assert -got == pytest.approx(GOLDEN["negative_log_likelihood"], abs=GOLDEN_ROUNDING)
 
 
@@ -89,7 +101,7 @@ def test_predictions_equal_the_formulas_with_the_inverse(seed: int, n: int) -> N
     C, Ks, Kss = K[:n, :n] + 0.1 * np.eye(n), K[n:, :n], K[n:, n:]
     y, mean = rng.normal(size=n), 0.7
     expected_mean, expected_cov = oracles.conditional(C, Ks, Kss, y - mean)
-    got_mean, got_variance = linalg.predict(linalg.condition(C, y, mean), Ks, np.diagonal(Kss))
+    got_mean, got_variance = predict(linalg.condition(C, y, mean), Ks, np.diagonal(Kss))
     np.testing.assert_allclose(got_mean, mean + expected_mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(got_variance, np.diagonal(expected_cov), rtol=0, atol=1e-9)
 
@@ -100,19 +112,9 @@ def test_predictions_match_the_golden_file() -> None:
     beta, X, rows = np.exp(GOLDEN["log_beta"]), np.array(GOLDEN["X"]), np.array(GOLDEN["X_star"])
     Ks = GOLDEN_SIGNAL * oracles.product_gram(space, "published", beta, rows, X)
     prior = GOLDEN_SIGNAL * np.diagonal(oracles.product_gram(space, "published", beta, rows)) + GOLDEN_JITTER
-    mean, variance = linalg.predict(
-        linalg.condition(golden_covariance(), np.array(GOLDEN["y"]), GOLDEN_MEAN), Ks, prior
-    )
+    mean, variance = predict(linalg.condition(golden_covariance(), np.array(GOLDEN["y"]), GOLDEN_MEAN), Ks, prior)
     np.testing.assert_allclose(mean, GOLDEN["mean"], rtol=0, atol=GOLDEN_ROUNDING)
     np.testing.assert_allclose(variance, GOLDEN["variance"], rtol=0, atol=GOLDEN_ROUNDING)
-
-
-def test_variance_is_never_negative_even_at_noiseless_observations() -> None:
-    K = random_covariance(np.random.default_rng(0), 8, noise=0.0)
-    mean, variance = linalg.predict(linalg.condition(K, np.arange(8.0), 0.0), K, np.diagonal(K))
-    np.testing.assert_allclose(mean, np.arange(8.0), atol=1e-6)
-    assert np.all(variance >= 0.0)
-    np.testing.assert_allclose(variance, 0.0, atol=1e-8)
 
 
 # -- elimination -----------------------------------------------------------------------------------------------------
@@ -129,10 +131,10 @@ def test_eliminating_some_observations_leaves_the_schur_complement(seed: int, n1
     inverse = np.linalg.inv(C11)
     np.testing.assert_allclose(np.tril(head.H), np.tril(A.T @ inverse @ A), rtol=0, atol=1e-9)
     np.testing.assert_allclose(head.g, A.T @ inverse @ r1, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(head.fit, linalg.fit(C11, r1), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(head.fit, fit(C11, r1), rtol=1e-9, atol=1e-9)
     H = np.tril(head.H) + np.tril(head.H, -1).T
-    tail = linalg.fit(C[n1:, n1:] - H, r[n1:] - head.g)
-    np.testing.assert_allclose(head.fit.plus(tail), linalg.fit(C, r), rtol=1e-8, atol=1e-8)
+    tail = fit(C[n1:, n1:] - H, r[n1:] - head.g)
+    np.testing.assert_allclose(head.fit.plus(tail), fit(C, r), rtol=1e-8, atol=1e-8)
 
 
 def test_elimination_says_none_where_the_block_is_not_positive_definite() -> None:
@@ -147,7 +149,7 @@ def test_elimination_of_all_observations_leaves_none() -> None:
     head = linalg.eliminate(np.array(C, order="F"), nobody, r, np.empty((0, 0), order="F"))
     assert head is not None
     assert head.g.size == 0
-    np.testing.assert_allclose(head.fit, linalg.fit(C, r), rtol=1e-12)
+    np.testing.assert_allclose(head.fit, fit(C, r), rtol=1e-12)
 
 
 # -- the jitter ladder -----------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def test_singular_covariances_are_factored_with_a_little_jitter(scale: float) ->
     rank_one = scale * np.ones((6, 6))
     L = linalg.cholesky(rank_one)
     assert np.all(np.triu(L, 1) == 0.0)
-    np.testing.assert_allclose(L @ L.T / scale, rank_one / scale, rtol=0, atol=1.1 * linalg.JITTERS[-1])
+    np.testing.assert_allclose(L @ L.T / scale, rank_one / scale, rtol=0, atol=1.1e-4)
 
 
 def test_the_smallest_rung_that_works_is_taken_and_the_matrix_is_left_alone() -> None:
@@ -185,7 +187,7 @@ def test_the_smallest_rung_that_works_is_taken_and_the_matrix_is_left_alone() ->
     ids=["negative", "indefinite", "nan", "one-nan", "one-infinity", "first-infinity"],
 )
 def test_hopeless_covariances_raise_and_say_how_many_observations(hopeless: Floats) -> None:
-    for use in (linalg.cholesky, lambda C: linalg.fit(C, np.ones(3)), lambda C: linalg.condition(C, np.ones(3), 0.0)):
+    for use in (linalg.cholesky, lambda C: linalg.condition(C, np.ones(3), 0.0)):
         with pytest.raises(NumericalError, match="covariance of 3 observations: expected a positive definite matrix"):
             use(hopeless)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from carbo.numerics import slice_sampling as slicing
+from carbo.numerics import slice_sampling
 from carbo.numerics.slice_sampling import Draw, Function, update
 from carbo.numerics.types import Floats
 from tests import oracles
@@ -77,7 +77,7 @@ def from_prior() -> Target:
 
 
 TARGETS = {"skewed": skewed, "bimodal": bimodal, "truncated": truncated, "prior": from_prior}
-Step = Callable[[np.random.Generator, Draw, slicing.Density], Draw]
+Step = Callable[[np.random.Generator, Draw, slice_sampling.Density], Draw]
 
 
 def after_updates(seed: int, target: Target, step: Step) -> dict[str, float]:
@@ -109,7 +109,7 @@ def test_an_update_leaves_the_target_invariant(name: str, width: float, doubling
 
 
 def test_without_the_acceptance_test_of_figure_6_a_bimodal_target_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slicing, "acceptable", lambda *_: True)
+    monkeypatch.setattr(slice_sampling, "is_acceptable", lambda *_: True)
     assert_rejected(after_updates(1, bimodal(), plain(1.0, 10)))
 
 
@@ -119,17 +119,17 @@ def test_with_the_level_drawn_too_high_every_target_is_lost(name: str) -> None:
         def exponential(self, *args: object, **kwargs: object) -> float:  # type: ignore[override]
             return 0.5 * super().exponential()
 
-    def step(rng: np.random.Generator, current: Draw, density: slicing.Density) -> Draw:
+    def step(rng: np.random.Generator, current: Draw, density: slice_sampling.Density) -> Draw:
         return update(HalfExponential(rng.bit_generator), current, density, 1.0, 10)
 
     assert_rejected(after_updates(1, TARGETS[name](), step))
 
 
 def test_with_a_bracket_that_is_not_placed_at_random_a_skewed_target_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def beside(rng: np.random.Generator, x0: float, *_: object) -> slicing.Bracket:
-        return slicing.Bracket(x0 - 0.2, 2.0, 0, 1)
+    def beside(rng: np.random.Generator, x0: float, *_: object) -> slice_sampling.Bracket:
+        return slice_sampling.Bracket(x0 - 0.2, 2.0, 0, 1)
 
-    monkeypatch.setattr(slicing, "double", beside)
+    monkeypatch.setattr(slice_sampling, "double", beside)
     assert_rejected(after_updates(1, skewed(), plain(2.0, 10)))
 
 
@@ -191,14 +191,14 @@ def test_ends_of_the_bracket_are_asked_only_until_one_is_inside() -> None:
         return 0.0
 
     density = Function(flat)
-    bracket = slicing.double(np.random.default_rng(0), 0.0, -1.0, density, 1.0, doublings=10)
+    bracket = slice_sampling.double(np.random.default_rng(0), 0.0, -1.0, density, 1.0, doublings=10)
     assert bracket.hi - bracket.lo == 2**10
     assert len(asked) <= 10
 
 
 def test_a_density_that_knows_the_answer_is_not_evaluated() -> None:
     class Oracle(Function):
-        def quick(self, x: float, level: float) -> bool | None:
+        def above_if_known(self, x: float, level: float) -> bool | None:
             return -0.5 * x * x > level
 
     asked: dict[str, list[float]] = {"known": [], "ordinary": []}
@@ -225,7 +225,7 @@ def test_the_bracket_holds_the_current_point_and_both_its_ends_are_outside_the_s
         x0 = float(rng.normal())
         level = -0.5 * x0 * x0 - float(rng.exponential())
         density = Function(lambda x: -0.5 * x * x)
-        bracket = slicing.double(rng, x0, level, density, 0.7, 10)
+        bracket = slice_sampling.double(rng, x0, level, density, 0.7, 10)
         assert bracket.at(bracket.lo) <= x0 <= bracket.at(bracket.hi)
         size = bracket.hi - bracket.lo
         assert size in {2**k for k in range(11)}
@@ -234,7 +234,7 @@ def test_the_bracket_holds_the_current_point_and_both_its_ends_are_outside_the_s
             assert not density.above(bracket.at(bracket.hi), level)
 
 
-def could_have_started_at(x1: float, level: float, density: Function, bracket: slicing.Bracket) -> bool:
+def could_have_started_at(x1: float, level: float, density: Function, bracket: slice_sampling.Bracket) -> bool:
     """Figure 6 by its meaning: from x1's cell, no interval on the way to the bracket would have stopped."""
     cell = math.floor((x1 - bracket.origin) / bracket.width) - bracket.lo
     size = 1
@@ -253,9 +253,9 @@ def test_the_acceptance_test_says_whether_the_doubling_could_have_started_there(
         density = Function(lambda x, heights=heights: float(heights[int(4 * x) % 64]))  # type: ignore[misc]
         x0 = float(rng.uniform(0.0, 16.0))
         level = density.value(x0) - float(rng.exponential())
-        bracket = slicing.double(rng, x0, level, density, 0.7, 5)
+        bracket = slice_sampling.double(rng, x0, level, density, 0.7, 5)
         x1 = float(rng.uniform(bracket.at(bracket.lo), bracket.at(bracket.hi)))
-        answers.append(slicing.acceptable(x0, x1, level, density, bracket))
+        answers.append(slice_sampling.is_acceptable(x0, x1, level, density, bracket))
         assert answers[-1] == could_have_started_at(x1, level, density, bracket)
     assert 0.05 < np.mean(answers) < 0.95
 

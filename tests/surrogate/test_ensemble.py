@@ -12,7 +12,7 @@ from scipy import stats
 
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Kernel, Scales
-from carbo.kernels.cross import cross, diagonal, gram
+from carbo.kernels.cross import cross
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import spectrum
@@ -23,6 +23,7 @@ from carbo.space.graphs import Graph
 from carbo.surrogate.ensemble import Ensemble, Recombined, build
 from tests import oracles
 from tests.checks import assert_plausible, assert_rejected, p_value
+from tests.models import gram, predict, prior_variances
 
 NOMINAL = (graphs.complete(2), graphs.complete(3), graphs.complete(2), graphs.complete(4))
 MIXED = (graphs.complete(3), graphs.path(5), oracles.random_weighted(np.random.default_rng(5), 4), graphs.cycle(6))
@@ -107,8 +108,8 @@ def test_predictions_equal_one_gaussian_process_at_a_time(space: str, name: str)
     for s, h in enumerate(c.model.hypers):
         w = np.exp(h.log_w)
         C = gram(kernel, h.scales, w, X) + math.exp(h.log_noise) * np.eye(len(y))
-        Ks, prior = cross(kernel, h.scales, w, c.rows, X), diagonal(kernel, h.scales, w, c.rows)
-        mean, variance = linalg.predict(linalg.condition(C, y, h.mean), Ks, prior)
+        Ks, prior = cross(kernel, h.scales, w, c.rows, X), prior_variances(kernel, h.scales, w, c.rows)
+        mean, variance = predict(linalg.condition(C, y, h.mean), Ks, prior)
         np.testing.assert_allclose(mu[s], mean, rtol=0, atol=EXACT)
         np.testing.assert_allclose(sd[s], np.sqrt(variance), rtol=0, atol=1e-7)
         np.testing.assert_allclose(c.model.prior_variance(c.rows)[s], prior, rtol=EXACT)
@@ -119,7 +120,7 @@ def test_predictions_equal_one_gaussian_process_at_a_time(space: str, name: str)
 def test_the_joint_posterior_is_the_conditional_normal(space: str, name: str) -> None:
     c = case(space, name)
     for s in range(c.model.size):
-        for got, expected in zip(c.model.joint(s, c.rows), exact(c, s, c.rows), strict=True):
+        for got, expected in zip(c.model.joint_prediction(s, c.rows), exact(c, s, c.rows), strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
 
 

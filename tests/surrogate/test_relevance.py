@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from carbo.numerics.types import Floats
-from carbo.surrogate import relevance as influence
-from carbo.surrogate.relevance import BASE_ROWS
+from carbo.surrogate.relevance import measure_relevance
 from tests.spaces import space_of, wide_above
 from tests.surrogate.test_neighbours import KERNELS, SAMPLES, Case, case_of, kernel_of
 
@@ -17,9 +16,9 @@ def plain(y: Floats) -> Floats:
 
 
 def written_out(c: Case) -> Floats:
-    """(d, S): one variable after another, no row made of others."""
+    """Total effects (d, S), one variable after another, every row predicted by itself."""
     rng = np.random.default_rng(3)
-    base, other = c.space.random_rows(rng, BASE_ROWS), c.space.random_rows(rng, BASE_ROWS)
+    base, other = c.space.random_rows(rng, 256), c.space.random_rows(rng, 256)
     f, effects = c.model.predict(base)[0], np.zeros((c.space.dim, SAMPLES))
     for i in range(c.space.dim):
         changed = base.copy()
@@ -32,16 +31,13 @@ def written_out(c: Case) -> Floats:
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("wide", [3, 64])
 @pytest.mark.parametrize("at_once", [2, 100])
-def test_effects_are_those_of_means_computed_from_scratch(
-    name: str, wide: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(influence, "AT_ONCE", at_once)
+def test_effects_are_those_of_means_computed_from_scratch(name: str, wide: int, at_once: int) -> None:
     rng = np.random.default_rng(0)
     with wide_above(wide):
         space = space_of(rng, ["categorical", "binary", "constant", "levels", "weighted", "cycle", "binary"])
         c = case_of(rng, space, kernel_of(name, space, 3), 40)
         expected = written_out(c)
-        found = influence.influence(np.random.default_rng(3), c.model, c.space.rows, plain)
+        found = measure_relevance(np.random.default_rng(3), c.model, c.space.rows, plain, at_once=at_once)
     assert list(found.variables) == [space.names[i] for i in np.argsort(-expected.mean(axis=1), kind="stable")]
     got = np.array([found.variables[variable].mean for variable in space.names])
     np.testing.assert_allclose(got, expected.mean(axis=1), rtol=0, atol=1e-9)
@@ -49,12 +45,10 @@ def test_effects_are_those_of_means_computed_from_scratch(
 
 
 def test_the_scale_of_the_values_counts() -> None:
-    """A twin that forgets it fails: effects on e^y are not those on y."""
+    """Effects on e^y differ from effects on y: the check can fail."""
     rng = np.random.default_rng(1)
     space = space_of(rng, ["categorical", "binary", "levels"])
     c = case_of(rng, space, kernel_of("orders", space), 40)
-    one, two = (
-        influence.influence(np.random.default_rng(3), c.model, c.space.rows, scale) for scale in (plain, np.exp)
-    )
+    one, two = (measure_relevance(np.random.default_rng(3), c.model, c.space.rows, scale) for scale in (plain, np.exp))
     first, second = ([r.variables[name].mean for name in space.names] for r in (one, two))
     assert not np.allclose(first, second, atol=1e-3)

@@ -1,4 +1,4 @@
-"""What a model is given where observations are many: which ones, how many samples, and at what cost in memory."""
+"""Subsets of many observations that a model uses, the samples it averages over, and the memory it takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from carbo.inference.data import Data
 from carbo.kernels.spectra import spectra_of
 from carbo.numerics.types import Floats, Ints
 from carbo.surrogate import ensemble
-from carbo.surrogate.subset import ELITE, PLENTY, chosen, spared
+from carbo.surrogate.subset import ELITE, PLENTY, choose_subset, thin_samples
 from tests.presets import CHEAP
 from tests.spaces import any_kinds, space_of
 
@@ -28,7 +28,7 @@ TEN = Space({f"x{i}": Binary() for i in range(10)})
 
 
 def observed(seed: int, n: int) -> tuple[Space, Ints, Floats]:
-    """Rows of a space of any kinds, with ties and failures now and then."""
+    """A space of any kinds, with rows and values that have some ties and failures."""
     rng = np.random.default_rng(seed)
     space = space_of(rng, any_kinds(rng, 5))
     values = np.round(rng.normal(size=n), 1)
@@ -43,12 +43,12 @@ def observed(seed: int, n: int) -> tuple[Space, Ints, Floats]:
 @settings(max_examples=100)
 def test_as_many_as_there_is_room_for_and_the_best_is_among_them(seed: int, n: int, most: int) -> None:
     space, X, values = observed(seed, n)
-    kept = chosen(spectra_of(space.rows.graphs), X, values, most)
+    kept = choose_subset(spectra_of(space.rows.graphs), X, values, most)
     assert len(kept) == min(n, most)
     assert np.all(np.diff(kept) > 0)
     if np.isfinite(values).any():
         assert int(np.nanargmin(values)) in kept
-    np.testing.assert_array_equal(kept, chosen(spectra_of(space.rows.graphs), X, values, most))
+    np.testing.assert_array_equal(kept, choose_subset(spectra_of(space.rows.graphs), X, values, most))
 
 
 @given(seed=seeds, n=st.integers(1, 60))
@@ -56,7 +56,7 @@ def test_as_many_as_there_is_room_for_and_the_best_is_among_them(seed: int, n: i
 def test_where_there_is_room_for_all_all_are_kept(seed: int, n: int) -> None:
     space, X, values = observed(seed, n)
     for most in (n, n + 1, None):
-        np.testing.assert_array_equal(chosen(spectra_of(space.rows.graphs), X, values, most), np.arange(n))
+        np.testing.assert_array_equal(choose_subset(spectra_of(space.rows.graphs), X, values, most), np.arange(n))
 
 
 @given(seed=seeds, small=st.integers(1, 40), more=st.integers(0, 20))
@@ -64,7 +64,7 @@ def test_where_there_is_room_for_all_all_are_kept(seed: int, n: int) -> None:
 def test_more_room_keeps_what_less_room_kept(seed: int, small: int, more: int) -> None:
     space, X, values = observed(seed, 80)
     less, all_of_it = (
-        set(chosen(spectra_of(space.rows.graphs), X, values, most).tolist()) for most in (small, small + more)
+        set(choose_subset(spectra_of(space.rows.graphs), X, values, most).tolist()) for most in (small, small + more)
     )
     assert less <= all_of_it
 
@@ -72,15 +72,17 @@ def test_more_room_keeps_what_less_room_kept(seed: int, small: int, more: int) -
 @given(seed=seeds, n=st.integers(30, 80))
 @settings(max_examples=50)
 def test_one_more_bad_observation_displaces_at_most_one(seed: int, n: int) -> None:
-    """So that a chain goes on where it stood: data that changed altogether at every tell would be another posterior."""
+    """A chain can go on from its position, because the posterior changes little at every tell."""
     space, X, values = observed(seed, n + 1)
     values[-1] = 10.0
-    before, after = (set(chosen(spectra_of(space.rows.graphs), X[:k], values[:k], 20).tolist()) for k in (n, n + 1))
+    before, after = (
+        set(choose_subset(spectra_of(space.rows.graphs), X[:k], values[:k], 20).tolist()) for k in (n, n + 1)
+    )
     assert len(before - after) <= (1 if np.isfinite(values[:-1]).sum() >= ELITE else 20)
 
 
 def written_out(space: Space, row: Ints, other: Ints) -> float:
-    """Variables that differ; along a path or a cycle, by what share of the farthest that two values can be apart."""
+    """Number of variables that differ; a path or a cycle counts the share of its largest distance."""
     total = 0.0
     for i, variable in enumerate(space.variables.values()):
         a, b, k = int(row[i]), int(other[i]), variable.size
@@ -97,10 +99,10 @@ def written_out(space: Space, row: Ints, other: Ints) -> float:
 @settings(max_examples=50)
 def test_half_of_them_are_the_nearest_to_the_best(seed: int) -> None:
     space, X, values = observed(seed, 50)
-    kept = chosen(spectra_of(space.rows.graphs), X, values, 20)
+    kept = choose_subset(spectra_of(space.rows.graphs), X, values, 20)
     elite = np.argsort(values, kind="stable")[:ELITE]
     distances = np.array([min(written_out(space, row, X[e]) for e in elite) for row in X])
-    near = np.sort(distances)[9]  # of the tenth nearest
+    near = np.sort(distances)[9]  # the distance of the tenth nearest
     assert set(np.flatnonzero(distances < near - 1e-9)) <= set(kept)
 
 
@@ -110,7 +112,7 @@ def test_the_other_half_has_nothing_to_do_with_values_or_rows() -> None:
     X = np.concatenate([np.zeros((200, 10)), np.ones((600, 10))]).astype(np.intp)  # the best, and two kinds of others
     X[400:, 0] = 0
     values = np.concatenate([rng.normal(-9.0, 1.0, 200), rng.normal(size=600)])
-    kept = chosen(spectra_of(TEN.rows.graphs), X, values, 400)
+    kept = choose_subset(spectra_of(TEN.rows.graphs), X, values, 400)
     random = kept[kept >= 200]  # the nearest are the 200 zeros
     assert len(random) == 200
     far = int(np.count_nonzero(random < 400))  # hypergeometric: 200 of 600, of which 200 are far
@@ -122,7 +124,7 @@ def test_the_other_half_has_nothing_to_do_with_values_or_rows() -> None:
 
 @pytest.mark.parametrize(("n", "kept"), [(1, 10), (PLENTY, 10), (2 * PLENTY, 3), (3 * PLENTY, 2), (10**6, 1)])
 def test_samples_grow_fewer_beyond_plenty_and_the_last_one_stays(n: int, kept: int) -> None:
-    samples = spared(list(range(10)), n)
+    samples = thin_samples(list(range(10)), n)
     assert len(samples) == kept
     assert samples == sorted(set(samples))
     assert samples[-1] == 9
@@ -146,7 +148,7 @@ def told(n: int, failures: bool = False, **changes: Any) -> Optimizer:
 
 
 class Seen:
-    """Sizes of the data that chains and models are given."""
+    """The sizes of the data that chains and ensembles get."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.learned: list[Data] = []
@@ -171,7 +173,7 @@ def test_beyond_the_limits_models_are_given_no_more_than_they_allow(
 ) -> None:
     optimizer, seen = told(60, failures, **LIMITS), Seen(monkeypatch)
     optimizer.ask()
-    models = 1 + failures  # of the values, and of failure
+    models = 1 + failures  # one of the values, one of failure
     assert [len(data.y) for data in seen.learned] == [12] * models
     assert [len(data.y) for data in seen.shown] == [30] * models
     assert optimizer.best is not None
@@ -247,7 +249,7 @@ def test_a_limit_is_a_whole_number_or_none(name: str, wrong: Any) -> None:
 
 
 def held(n: int) -> tuple[int, int]:
-    """Bytes held after telling n points, and the most that were held while that was looked at in every cheap way."""
+    """Bytes held after n points were told, and the largest number held while all cheap methods were called."""
     space = Space({f"x{i}": Categorical(range(5)) for i in range(20)})
     rng = np.random.default_rng(0)
     points, values = space.decode_many(space.random_rows(rng, n)), rng.normal(size=n).tolist()

@@ -1,8 +1,8 @@
-"""Acquisition functions: how good would it be to evaluate a row? Larger scores are better; values are minimised.
+"""Acquisition functions: the worth of evaluating a row. Larger scores are better; values are minimised.
 
 Notation
     mu, sd      (S, N) posterior mean and standard deviation at N rows under S samples
-    best        (S,) reference value a sample's improvement is counted from
+    best        (S,) value that improvements count from, for each sample
     z           (best - mu) / sd
 
 Scores that average over samples do so outside the logarithm: log mean_s EI_s. To add an acquisition, write a `Score`
@@ -27,20 +27,20 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Acquisition(NamedTuple):
-    """A score; `rises_with_sd`: the score cannot fall where sd grows, so that its value at the prior's sd bounds it."""
+    """An acquisition function; `rises_with_sd`: larger sd never lowers it, so an upper bound of sd bounds it."""
 
     score: Score
     rises_with_sd: bool
 
 
 def expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
-    """EI averaged over samples; underflows to 0 far from the best, where `log_expected_improvement` does not."""
+    """EI averaged over samples, (N,). It underflows to 0 far from the best; `log_expected_improvement` does not."""
     z = (best[:, None] - mu) / sd
     return np.asarray(np.mean(sd * (z * ndtr(z) + np.exp(-0.5 * z * z - LOG_SQRT_2PI)), axis=0))
 
 
 def log_expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
-    """log of the EI averaged over samples, exact to rounding for any z; only where EI is tiny are logarithms summed."""
+    """log of the EI averaged over samples, (N,), exact to rounding for any z. Only tiny EI need logarithms of terms."""
     plain = expected_improvement(mu, sd, best)
     tiny = ~(plain > 1e-100)
     out = np.log(np.where(tiny, 1.0, plain))
@@ -51,7 +51,7 @@ def log_expected_improvement(mu: Floats, sd: Floats, best: Floats) -> Floats:
 
 
 def log_h(z: Floats) -> Floats:
-    """log(phi(z) + z Phi(z)), by the Mills ratio where the sum cancels (z < -1)."""
+    """log(phi(z) + z Phi(z)), from the Mills ratio where the sum cancels (z < -1)."""
     z = np.asarray(z, dtype=np.float64)
     low, out = z < -1.0, np.empty_like(z)
     u = z[~low]
@@ -65,7 +65,7 @@ def log_h(z: Floats) -> Floats:
 
 
 def confidence_bound(mu: Floats, sd: Floats, best: Floats) -> Floats:  # noqa: ARG001
-    """GP-UCB for minimisation: 2 sd - mu, averaged over samples."""
+    """GP-UCB for minimisation, 2 sd - mu, averaged over samples, (N,)."""
     return np.asarray(np.mean(2.0 * sd - mu, axis=0))
 
 
@@ -77,17 +77,17 @@ ACQUISITIONS = {
 
 
 def acquisition(wanted: str | Callable[..., Any]) -> Acquisition:
-    """The acquisition of that name, or of a user's function. Raises SettingsError for a name there is not."""
+    """The acquisition with this name, or of a user's function. Raises SettingsError for an unknown name."""
     if callable(wanted):
-        return Acquisition(checked(wanted), rises_with_sd=False)
+        return Acquisition(with_checks(wanted), rises_with_sd=False)
     if wanted not in ACQUISITIONS:
         raise SettingsError(f"setting 'acquisition': expected one of {', '.join(ACQUISITIONS)}, "
                             f"or a function (mu, sd, best) -> scores, got {wanted!r}")  # fmt: skip
     return ACQUISITIONS[wanted]
 
 
-def checked(function: Callable[..., Any]) -> Score:
-    """A user's acquisition, its answers checked. Raises SettingsError for a wrong shape or NaN."""
+def with_checks(function: Callable[..., Any]) -> Score:
+    """A user's acquisition function that raises SettingsError if its scores have a wrong shape or are NaN."""
 
     def score(mu: Floats, sd: Floats, best: Floats) -> Floats:
         scores = np.asarray(function(mu, sd, best), dtype=np.float64)

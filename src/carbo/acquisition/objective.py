@@ -1,7 +1,7 @@
-"""What the search maximises: an acquisition, or minus the mean, at rows under one ensemble. Notation as in `functions`.
+"""The objective of the search: an acquisition at rows under one ensemble. Notation as in `functions`.
 
-Bounds come from `surrogate.neighbours`: an acquisition that cannot fall where sd grows is bounded by its value at a
-bound of sd, which costs less than sd.
+Bounds of scores come from bounds of sd (`surrogate.neighbours`), which cost less than sd. An acquisition that cannot
+fall where sd grows is at most its value at an upper bound of sd.
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ import numpy as np
 
 from carbo.acquisition.functions import Acquisition
 from carbo.numerics.types import Floats, Ints
-from carbo.surrogate import neighbours
 from carbo.surrogate.ensemble import Ensemble, Recombined
-
-PIECE = 1024
-"""Rows scored at a time."""
+from carbo.surrogate.neighbours import NeighbourPredictions, NeighbourPredictor
 
 
 @dataclass(frozen=True, eq=False)
 class Pointwise:
-    """Scores of rows from mu and sd: exact ones and cheap upper bounds.
+    """Scores of rows from their mu and sd, exact or bounded from above.
 
-    `penalty` (N,), never positive, is added to scores: the log probability of success where evaluations have failed. It
-    multiplies what a score is the logarithm of; a confidence bound, or a user's function, is lowered by it.
+    penalty     function from rows (N, d) to numbers <= 0 that are added to scores: the log probability of success, if
+                evaluations have failed. Log EI becomes the log of EI times this probability
     """
 
     ensemble: Ensemble
@@ -36,53 +33,61 @@ class Pointwise:
     penalty: Callable[[Ints], Floats] | None = None
 
     @cached_property
-    def _neighbours(self) -> neighbours.Neighbours:
-        return neighbours.Neighbours(self.ensemble)
+    def _predictor(self) -> NeighbourPredictor:
+        return NeighbourPredictor(self.ensemble)
 
     def score(self, rows: Ints) -> Floats:
-        """Exact scores, (N,)."""
-        parts = [self._score(rows[i : i + PIECE]) for i in range(0, len(rows), PIECE)]
+        """Exact scores (N,) of rows (N, d)."""
+        piece = 1024  # rows scored at a time
+        parts = [self._score(rows[i : i + piece]) for i in range(0, len(rows), piece)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _score(self, rows: Ints) -> Floats:
         mu, sd = self.ensemble.predict(rows)
-        return self.with_penalty(self.acquisition.score(mu, sd, self.best), rows)
+        return self.add_penalty(self.acquisition.score(mu, sd, self.best), rows)
 
-    def with_penalty(self, scores: Floats, rows: Ints) -> Floats:
+    def add_penalty(self, scores: Floats, rows: Ints) -> Floats:
+        """The scores (N,) of rows (N, d) with the penalty added, if there is one."""
         return scores if self.penalty is None else scores + self.penalty(rows)
 
     def bound_starts(self, starts: Recombined) -> Floats:
-        """Upper bounds at recombined rows, (len(starts),); +inf where the score has none."""
+        """Upper bounds (len(starts),) of the scores of recombined rows; +inf if the acquisition has no bounds."""
         if not self.acquisition.rises_with_sd:
             return np.full(len(starts), np.inf)
-        mu, sd = self._neighbours.spread(starts)
+        mu, sd = self._predictor.bound_recombined(starts)
         return self.acquisition.score(mu, sd, self.best)
 
-    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Scored:
-        """Scores of rows that each differ in one variable from parents[owner], with bounds."""
-        return Scored(self, rows, self._neighbours.around(parents, rows, owner))
+    def neighbour_scores(self, parents: Ints, rows: Ints, owner: Ints) -> PointwiseNeighbours:
+        """Scores of rows (N, d) that each differ in one variable from parents[owner]."""
+        return PointwiseNeighbours(self, rows, self._predictor.predict_neighbours(parents, rows, owner))
 
 
-class Scored(NamedTuple):
-    """`search.Neighbours` of an acquisition."""
+class PointwiseNeighbours(NamedTuple):
+    """`search.NeighbourScores` of an acquisition."""
 
-    of: Pointwise
+    objective: Pointwise
     rows: Ints
-    known: neighbours.Around
+    predictions: NeighbourPredictions
 
     def bounds(self) -> Floats:
-        if not self.of.acquisition.rises_with_sd:
+        if not self.objective.acquisition.rises_with_sd:
             return np.full(len(self.rows), np.inf)
-        return self.of.acquisition.score(self.known.mu, self.known.cap, self.of.best)
+        return self.objective.acquisition.score(self.predictions.mu, self.predictions.sd_bound, self.objective.best)
 
     @property
-    def closer(self) -> list[Callable[[Ints], Floats]]:
-        return [partial(self._at_some, m) for m in self.known.stages] if self.of.acquisition.rises_with_sd else []
+    def tighter_bounds(self) -> list[Callable[[Ints], Floats]]:
+        if not self.objective.acquisition.rises_with_sd:
+            return []
+        return [partial(self._bound_from_first, m) for m in self.predictions.bound_sizes]
 
-    def _at_some(self, first: int, index: Ints) -> Floats:
-        """Bounds from sd given the first observations alone."""
-        return self.of.acquisition.score(self.known.mu[:, index], self.known.sd(index, first), self.of.best)
+    def _bound_from_first(self, first: int, index: Ints) -> Floats:
+        """Upper bounds of scores from sd given the first observations only."""
+        return self.objective.acquisition.score(
+            self.predictions.mu[:, index], self.predictions.sd(index, first), self.objective.best
+        )
 
     def score(self, index: Ints) -> Floats:
-        scores = self.of.acquisition.score(self.known.mu[:, index], self.known.sd(index), self.of.best)
-        return self.of.with_penalty(scores, self.rows[index])
+        scores = self.objective.acquisition.score(
+            self.predictions.mu[:, index], self.predictions.sd(index), self.objective.best
+        )
+        return self.objective.add_penalty(scores, self.rows[index])

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from carbo.acquisition.search import leading
+from carbo.acquisition.search import top_of_each_owner
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
 from carbo.space.row_space import RowSpace, row_keys
@@ -102,7 +102,7 @@ def expected(model: Ensemble, seen: Ints, y: Floats, last: int) -> float:
     seen: (n',) which of y each of the model's observations is; a value that the model has not seen does not count.
     """
     later = seen > last
-    mean, variance = (moment[:, later] for moment in model.left_out())
+    mean, variance = (moment[:, later] for moment in model.leave_one_out())
     return float(ndtr((y[last] - _worth(y) - mean) / np.sqrt(variance)).mean(axis=0).sum())
 
 
@@ -116,7 +116,7 @@ def doubles(row: Ints, column: Ints, value: Ints, rise: Floats) -> Iterator[Ints
     column, value, rise: (M,) of the changes. First come those whose greater change does much and whose lesser does a
     little: by the product of both, the lesser's share falling again as it grows beyond LITTLE.
     """
-    most = leading(column, rise, ALIKE)
+    most = top_of_each_owner(column, rise, ALIKE)
     most = most[np.argsort(-rise[most], kind="stable")[:CHANGES]]
     column, value = column[most], value[most]
     largest = np.max(np.abs(rise), initial=1e-300)

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from carbo.acquisition.search import leading
+from carbo.acquisition.search import top_of_each_owner
 from carbo.acquisition.stall import doubles
 from carbo.errors import SpaceExhausted
 from carbo.numerics.types import Ints
@@ -39,7 +39,7 @@ def spray(rng: np.random.Generator, space: RowSpace, centre: Ints, count: int, d
     for k in range(distance):
         walkers = np.flatnonzero(steps > k)
         moves = space.moves(rows[walkers])
-        chosen = leading(moves.owner, rng.random(len(moves.owner)), 1)
+        chosen = top_of_each_owner(moves.owner, rng.random(len(moves.owner)), 1)
         rows[walkers[moves.owner[chosen]], moves.column[chosen]] = moves.value[chosen]
     return rows
 

@@ -1,4 +1,4 @@
-"""The density of one coordinate given all others: what the slice sampler asks, answered with as little work as can be.
+"""The posterior density of one coordinate given all others, for the slice sampler, with few factorisations.
 
 Notation
     X       (n, d) integer rows; y (n,) standardised values; r (n,) residuals y - mean
@@ -19,8 +19,7 @@ import numpy as np
 
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Change, Split
-from carbo.numerics import linalg
-from carbo.numerics import slice_sampling as slicing
+from carbo.numerics import linalg, slice_sampling
 from carbo.numerics.types import Floats, Ints
 
 Interval = tuple[float, float]
@@ -34,18 +33,18 @@ class Prior(NamedTuple):
     support: Interval
 
 
-class Path(Protocol):
-    """The likelihood along one coordinate."""
+class LikelihoodPath(Protocol):
+    """The likelihood as a function of one coordinate theta."""
 
     def t(self, theta: float) -> float | None:
-        """Where the covariance is affine in t, that t; else None."""
+        """The t of the notation at theta; None where the covariance is not affine in such a t."""
 
     def fit(self, theta: float) -> linalg.Fit | None:
         """The fit at theta; None where the covariance is not positive definite."""
 
 
-class Ray:
-    """C(theta) = C + (exp(theta) - exp(now)) * slope: a signal variance; slope None is the identity: the noise."""
+class VariancePath:
+    """Likelihood along a log variance: C(theta) = C + (exp(theta) - exp(now)) * slope. Slope None: the noise, I."""
 
     def __init__(self, C: Floats, r: Floats, slope: Floats | None, now: float) -> None:
         self._C, self._r, self._slope, self._t_now = C, r, slope, math.exp(now)
@@ -65,8 +64,8 @@ class Ray:
         return linalg.fit_in_place(self._buffer, self._r)
 
 
-class Filled:
-    """Any change of the signal covariance."""
+class KernelPath:
+    """Likelihood along any coordinate of the kernel: the signal covariance is computed anew at every theta."""
 
     def __init__(self, change: Change, r: Floats, noise: float) -> None:
         self._fill, self._r, self._noise = change.fill, r, noise
@@ -81,32 +80,32 @@ class Filled:
         return linalg.fit_in_place(self._buffer, self._r)
 
 
-class Eliminated:
-    """A complete graph's factor: only covariances between unequal values move, in proportion to t.
+class SchurPath:
+    """Likelihood along the beta of a complete graph: covariances between unequal values change in proportion to t.
 
-    The observations of the commonest value (index 1) are eliminated once: their block C11 never moves, and with
-    t in units of its present value the rest has the Schur complement D + t O - t^2 C21 C11^-1 C12, D and O its own
-    entries of equal and of unequal values. Each evaluation then factors that smaller matrix alone.
+    The observations with the commonest value (index 1) are eliminated once, because their block C11 never changes. With
+    t in units of its present value, the Schur complement of the others is D + t O - t^2 C21 C11^-1 C12. D and O hold
+    their covariances between equal and between unequal values. Each evaluation factors this smaller matrix alone.
     """
 
     def __init__(self, change: Split, data: Data, hyper: Hyper) -> None:
         self.t, self._t_now = change.t, change.t(float(hyper.scales.log_beta[change.variable]))
         order, n1, differ = data.grouping(change.variable)
         n, m, nugget = len(order), len(order) - n1, math.exp(hyper.log_noise) / change.w  # C = w (P + nugget I)
-        one, rest, r = order[:n1], order[n1:], (data.y[order] - hyper.mean) / math.sqrt(change.w)
+        common, others, r = order[:n1], order[n1:], (data.y[order] - hyper.mean) / math.sqrt(change.w)
 
         def block(a: Ints, b: Ints, out: Floats) -> Floats:
             index = data.scratch("index", len(a), len(b), dtype=np.intp)
             np.add((a * n)[:, None], b, out=index)
             return change.P.reshape(-1).take(index, out=out, mode="clip")
 
-        C11 = block(one, one, data.scratch("C11", n1, n1))
+        C11 = block(common, common, data.scratch("C11", n1, n1))
         C11.reshape(-1)[:: n1 + 1] += nugget
-        C21 = block(rest, one, data.scratch("C21", m, n1))
+        C21 = block(others, common, data.scratch("C21", m, n1))
         layers = data.scratch("layers", 2 if differ is None else 3, m, m)
         self._scale = linalg.Fit(-0.5 * n * math.log(change.w), 0.0)
         self._head = linalg.eliminate(C11.T, C21.T, r[:n1], layers[1].T)
-        D = block(rest, rest, layers[0])
+        D = block(others, others, layers[0])
         D.reshape(-1)[:: m + 1] += nugget
         if differ is not None:
             np.multiply(D, differ, out=layers[2])
@@ -117,35 +116,35 @@ class Eliminated:
     def fit(self, theta: float) -> linalg.Fit | None:
         if self._head is None:
             return None
-        known = self._head.fit.plus(self._scale)
+        head_fit = self._head.fit.plus(self._scale)
         if len(self._r) == 0:
-            return known
-        t = self.t(theta) / self._t_now  # in units of the current one
+            return head_fit
+        t = self.t(theta) / self._t_now
         np.dot(np.array([1.0, -t * t, t][: len(self._layers)]), self._layers, out=self._buffer.reshape(-1))
         tail = linalg.fit_in_place(self._buffer.T, self._r - t * self._head.g)
-        return None if tail is None else known.plus(tail)
+        return None if tail is None else head_fit.plus(tail)
 
 
 class Conditional:
-    """Log density of one coordinate given all others, as `slicing.Density`.
+    """Log density of one coordinate given all others, as `slice_sampling.Density`.
 
-    Every evaluation is remembered. Where the covariance is affine in t(theta), the evaluations so far bound the
-    density everywhere else, and many of the sampler's questions are answered without a factorisation.
+    Every evaluation is remembered. Where the covariance is affine in t(theta), the evaluations so far bound the density
+    at every other theta. These bounds answer many of the sampler's questions without a factorisation.
     """
 
-    def __init__(self, path: Path, prior: Prior, now: float, fit: linalg.Fit) -> None:
+    def __init__(self, path: LikelihoodPath, prior: Prior, now: float, fit: linalg.Fit) -> None:
         self._path, self._prior, self._now, self.support = path, prior, now, prior.support
         self._fits: dict[float, linalg.Fit | None] = {}
-        self._t: list[float] = []  # ascending, with the fits at those t
-        self._known: list[linalg.Fit] = []
+        self._t: list[float] = []  # ascending
+        self._fits_at_t: list[linalg.Fit] = []
         self._level = math.nan
-        self._decided: dict[float, bool] = {}  # what is known to be above or below that level
+        self._decided: dict[float, bool] = {}  # theta -> whether the density there is above that level
         self._remember(now, fit)
 
     def slice(self, rng: np.random.Generator, width: float, doublings: int) -> tuple[float, linalg.Fit]:
-        """One slice update from `now`: the new value and its fit."""
-        current = slicing.Draw(self._now, self.value(self._now))
-        theta = slicing.update(rng, current, self, width, doublings).x
+        """The new theta and its fit after one slice update from `now`."""
+        current = slice_sampling.Draw(self._now, self.value(self._now))
+        theta = slice_sampling.update(rng, current, self, width, doublings).x
         fit = self._fits[theta]
         assert fit is not None  # a point of the slice has a finite density
         return theta, fit
@@ -158,7 +157,7 @@ class Conditional:
         fit = self._fits[theta]
         return -math.inf if fit is None else fit.log_likelihood + self._prior.log_density(theta)
 
-    def quick(self, theta: float, level: float) -> bool | None:
+    def above_if_known(self, theta: float, level: float) -> bool | None:
         if level != self._level:
             self._level, self._decided = level, {}
         if theta in self._decided:
@@ -174,7 +173,7 @@ class Conditional:
         t = self._path.t(theta)
         if t is None:
             return None
-        low, high = bounds(t, self._t, self._known)
+        low, high = bounds(t, self._t, self._fits_at_t)
         prior = self._prior.log_density(theta)
         margin = 1e-8 * (1.0 + abs(level))
         if low + prior > level + margin:
@@ -182,7 +181,7 @@ class Conditional:
         return False if high + prior < level - margin else None
 
     def above(self, theta: float, level: float) -> bool:
-        known = self.quick(theta, level)
+        known = self.above_if_known(theta, level)
         if known is None:
             known = self._decided[theta] = self.value(theta) > level
         return known
@@ -194,14 +193,14 @@ class Conditional:
             at = bisect_left(self._t, t)
             if at == len(self._t) or self._t[at] != t:
                 self._t.insert(at, t)
-                self._known.insert(at, fit)
+                self._fits_at_t.insert(at, fit)
 
 
 def bounds(t: float, ts: list[float], fits: list[linalg.Fit]) -> Interval:
-    """Bounds on the log likelihood at t from those at ts (ascending).
+    """Lower and upper bound of the log likelihood at t, from its fits at ts (ascending).
 
-    Between two known points a convex function lies below their chord and above the neighbouring chords'
-    extensions; a concave one the other way round. Outside all known points only one side is known.
+    A convex function lies below the chord between two known points, and above the extensions of the neighbouring
+    chords; a concave function the other way round. Outside all known points one of the two bounds is missing.
     """
     at = bisect_left(ts, t)
     if at < len(ts) and ts[at] == t:

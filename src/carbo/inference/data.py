@@ -1,4 +1,4 @@
-"""What inference is given: observations, a kernel with priors, and how to sample; and one setting of every parameter.
+"""Inputs of inference (observations, a kernel with priors, how to sample), and its output: one value per parameter.
 
 Notation
     X       (n, d) integer rows; y (n,) standardised values
@@ -19,11 +19,11 @@ from carbo.numerics.types import Floats, Ints
 
 
 class Grouping(NamedTuple):
-    """The observations by their value of one variable: the commonest value's first."""
+    """The observations sorted by their value of one variable: those with the commonest value first."""
 
-    order: Ints  # (n,)
-    first: int  # how many have the commonest value
-    differ: NDArray[np.bool_] | None  # (m, m) unequal values among the m others; None where they are all equal
+    order: Ints  # (n,) indices of the observations
+    first: int  # how many observations have the commonest value
+    differ: NDArray[np.bool_] | None  # (m, m) which of the m others have unequal values; None where all are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,26 +36,26 @@ class Data:
     _scratch: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     def scratch(self, name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
-        """An uninitialised array, the same memory each time: fresh pages cost more than the arithmetic on them."""
+        """An uninitialised array of this shape, in the same memory at each call: fresh pages are expensive."""
         size = math.prod(shape)
         if name not in self._scratch or len(self._scratch[name]) < size:
             self._scratch[name] = np.empty(size, dtype=dtype)
         return self._scratch[name][:size].reshape(shape)
 
     def grouping(self, i: int) -> Grouping:
-        """By variable i; kept, since a draw asks for it every sweep."""
+        """The observations grouped by variable i; remembered, because every sweep asks for it."""
         if i not in self._groupings:
             x = self.X[:, i]
-            first = x == np.bincount(x).argmax()
-            order = np.argsort(~first, kind="stable")
-            rest = x[order[np.count_nonzero(first) :]]
-            mixed = len(rest) > 0 and bool(np.any(rest != rest[0]))
-            self._groupings[i] = Grouping(order, len(x) - len(rest), rest[:, None] != rest if mixed else None)
+            commonest = x == np.bincount(x).argmax()
+            order = np.argsort(~commonest, kind="stable")
+            others = x[order[np.count_nonzero(commonest) :]]
+            mixed = len(others) > 0 and bool(np.any(others != others[0]))
+            self._groupings[i] = Grouping(order, len(x) - len(others), others[:, None] != others if mixed else None)
         return self._groupings[i]
 
 
 class Hyper(NamedTuple):
-    """One setting of every parameter: constant mean, log noise variance, log signal variances (P,), scales."""
+    """One value of every parameter: constant mean, log noise variance, log signal variances (P,), kernel scales."""
 
     mean: float
     log_noise: float
@@ -71,16 +71,18 @@ class Model(NamedTuple):
 
     @property
     def differentiable(self) -> bool:
-        """Whether all parameters can be sampled at once, by their density's gradient."""
+        """Whether the posterior density has a gradient, so that all parameters can be sampled at once."""
         return self.kernel.differentiable and self.priors.level == "standard"
 
 
 class Sampling(NamedTuple):
-    """How a chain moves.
+    """How many steps a chain makes, and how long they are.
 
-    samples, burn_in    samples a draw, sweeps or trajectories of a new chain
-    width, doublings    of slice updates: the width of a step, and most doublings
-    leapfrogs           most steps of a Hamiltonian trajectory
+    samples     samples of each draw
+    burn_in     sweeps or trajectories of a new chain before its first sample
+    width       step width of slice updates
+    doublings   largest number of doublings in a slice update
+    leapfrogs   largest number of steps in a Hamiltonian trajectory
     """
 
     samples: int = 10

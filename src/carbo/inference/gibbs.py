@@ -1,4 +1,4 @@
-"""Posterior of the kernel's parameters given the data: Gibbs sweeps of univariate slice updates.
+"""Gibbs sweeps of univariate slice updates: posterior samples of the kernel's parameters (supplement B).
 
 Notation
     X       (n, d) integer rows; y (n,) standardised values
@@ -16,22 +16,29 @@ import numpy as np
 
 from carbo.errors import NumericalError
 from carbo.inference import priors
-from carbo.inference.conditionals import Conditional, Eliminated, Filled, Interval, Path, Prior, Ray
+from carbo.inference.conditionals import (
+    Conditional,
+    Interval,
+    KernelPath,
+    LikelihoodPath,
+    Prior,
+    SchurPath,
+    VariancePath,
+)
 from carbo.inference.data import Data, Hyper, Model, Sampling
 from carbo.kernels.base import Coordinate, Scales
-from carbo.numerics import linalg
-from carbo.numerics import slice_sampling as slicing
+from carbo.numerics import linalg, slice_sampling
 from carbo.numerics.types import Floats
 
 
-def initial(model: Model, data: Data) -> Hyper:
-    """Where a new chain starts: beta and relevance one, noise a hundredth of the values' variance."""
+def initial_hyper(model: Model, data: Data) -> Hyper:
+    """The parameters that a new chain starts from: beta and relevance 1, noise a hundredth of the values' variance."""
     d, w = len(model.kernel.spectra), 1.0 / model.kernel.size
     prior = level_prior(model, data)
     log_w = np.full(model.kernel.size, math.log(w))
     return Hyper(
-        mean=_inside(float(np.mean(data.y)), prior.mean),
-        log_noise=_inside(math.log(0.01), model.priors.supports.noise),
+        mean=_clip(float(np.mean(data.y)), prior.mean),
+        log_noise=_clip(math.log(0.01), model.priors.supports.noise),
         log_w=np.clip(log_w, *prior.log_w),
         scales=Scales(np.zeros(d), np.zeros(d)),
     )
@@ -40,12 +47,14 @@ def initial(model: Model, data: Data) -> Hyper:
 def draw(
     rng: np.random.Generator, chain: Hyper | None, model: Model, data: Data, sampling: Sampling
 ) -> tuple[Hyper, list[Hyper]]:
-    """Advance the chain (None: start and burn in) and return its end and `samples` successive states.
+    """The chain's end after one draw, and the parameters at its last `samples` sweeps.
+
+    chain   where the chain stands; None: a new chain, which burns in first
 
     Raises NumericalError when no noise level of the prior makes the covariance positive definite.
     """
     sweeps = sampling.samples + (sampling.burn_in if chain is None else 0)
-    state = start(model, data, chain if chain is not None else initial(model, data))
+    state = start(model, data, chain if chain is not None else initial_hyper(model, data))
     samples: list[Hyper] = []
     for _ in range(sweeps):
         state = sweep(rng, state, model, data, sampling)
@@ -54,14 +63,14 @@ def draw(
 
 
 class LevelPrior(NamedTuple):
-    """Supports of the mean and of each log signal variance, which in the paper come from the data."""
+    """Supports of the mean and of each log signal variance. The paper takes them from the data."""
 
     mean: Interval
     log_w: Interval
 
 
 def level_prior(model: Model, data: Data) -> LevelPrior:
-    """Supplement B.2.1-2 with the published experiments' reading: K taken at beta = 1."""
+    """The supports of supplement B.2.1-2, with K taken at beta = 1 as in the published experiments."""
     if model.priors.level == "standard":
         return LevelPrior((-math.inf, math.inf), model.priors.supports.weight)
     d = len(model.kernel.spectra)
@@ -73,7 +82,7 @@ def level_prior(model: Model, data: Data) -> LevelPrior:
 
 
 class State(NamedTuple):
-    """A chain's position with what would be costly to compute again: the kernel's parts and the fit."""
+    """A chain's position, and what is expensive to compute again there: the kernel's parts (P, n, n) and the fit."""
 
     hyper: Hyper
     parts: Floats
@@ -82,12 +91,15 @@ class State(NamedTuple):
 
 
 def start(model: Model, data: Data, hyper: Hyper) -> State:
-    """The state at `hyper`, moved into today's supports; noise is raised as far as the covariance needs it."""
+    """The state at `hyper`, clipped to the present supports, its noise raised until the covariance can be factored.
+
+    Raises NumericalError when no noise level of the prior makes the covariance positive definite.
+    """
     level = level_prior(model, data)
     hyper = hyper._replace(
-        mean=_inside(hyper.mean, level.mean),
+        mean=_clip(hyper.mean, level.mean),
         log_w=np.clip(hyper.log_w, *level.log_w),
-        log_noise=_inside(hyper.log_noise, model.priors.supports.noise),
+        log_noise=_clip(hyper.log_noise, model.priors.supports.noise),
         scales=Scales(
             np.clip(hyper.scales.log_beta, *model.priors.supports.beta),
             np.clip(hyper.scales.log_relevance, *model.priors.supports.relevance),
@@ -107,7 +119,7 @@ def start(model: Model, data: Data, hyper: Hyper) -> State:
 
 
 def covariance(parts: Floats, hyper: Hyper) -> Floats:
-    """C at `hyper`, Fortran order."""
+    """C (n, n) at `hyper`, noise included, in Fortran order."""
     w = np.exp(hyper.log_w)
     C = w[0] * parts[0]
     for p in range(1, len(w)):
@@ -117,8 +129,8 @@ def covariance(parts: Floats, hyper: Hyper) -> Floats:
 
 
 def sweep(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """One pass over every parameter (supplement B.1, steps 1 to 4)."""
-    state = state._replace(parts=model.kernel.parts(state.hyper.scales, data.X))  # swaps accumulate rounding
+    """The state after one update of every parameter (supplement B.1, steps 1 to 4)."""
+    state = state._replace(parts=model.kernel.parts(state.hyper.scales, data.X))  # updates accumulate rounding
     state = update_mean(rng, state, model, data, sampling)
     for p in range(model.kernel.size):
         state = update_weight(rng, state, p, model, data, sampling)
@@ -130,7 +142,7 @@ def sweep(rng: np.random.Generator, state: State, model: Model, data: Data, samp
 
 
 def update_mean(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """Step 1. The likelihood is quadratic in the mean: one factorisation serves the whole update."""
+    """Step 1, the mean. The log likelihood is quadratic in it: one factorisation serves the whole update."""
     L = linalg.cholesky(covariance(state.parts, state.hyper))
     one, v = linalg.solve_lower(L, np.ones(len(data.y))), linalg.solve_lower(L, data.y)
     precision, linear, square = float(one @ one), float(one @ v), float(v @ v)
@@ -144,17 +156,19 @@ def update_mean(rng: np.random.Generator, state: State, model: Model, data: Data
         low, high = state.level.mean
         if low == high:
             return state
-        density = slicing.Function(lambda m: quad_half(m) + priors.truncated_normal(m, low, high), (low, high))
+        density = slice_sampling.Function(lambda m: quad_half(m) + priors.truncated_normal(m, low, high), (low, high))
         now = state.hyper.mean
         width = sampling.width * (high - low) / 4.0
-        mean = slicing.update(rng, slicing.Draw(now, density.value(now)), density, width, sampling.doublings).x
+        mean = slice_sampling.update(
+            rng, slice_sampling.Draw(now, density.value(now)), density, width, sampling.doublings
+        ).x
     return state._replace(hyper=state.hyper._replace(mean=mean), fit=state.fit._replace(quad_half=quad_half(mean)))
 
 
 def update_weight(
     rng: np.random.Generator, state: State, p: int, model: Model, data: Data, sampling: Sampling
 ) -> State:
-    """Step 2, for one signal variance."""
+    """Step 2, for the signal variance of part p."""
     now, support = float(state.hyper.log_w[p]), state.level.log_w
 
     def prior(theta: float) -> float:
@@ -162,7 +176,7 @@ def update_weight(
             return priors.truncated_normal(theta, *support)
         return priors.normal(theta, 0.0, model.priors.weight_sd)
 
-    path = Ray(covariance(state.parts, state.hyper), data.y - state.hyper.mean, state.parts[p].T, now)
+    path = VariancePath(covariance(state.parts, state.hyper), data.y - state.hyper.mean, state.parts[p].T, now)
     theta, fit = Conditional(path, Prior(prior, support), now, state.fit).slice(rng, sampling.width, sampling.doublings)
     log_w = state.hyper.log_w.copy()
     log_w[p] = theta
@@ -170,9 +184,9 @@ def update_weight(
 
 
 def update_noise(rng: np.random.Generator, state: State, model: Model, data: Data, sampling: Sampling) -> State:
-    """Step 3."""
+    """Step 3, the noise."""
     hyper, prior = state.hyper, Prior(model.priors.log_noise, model.priors.supports.noise)
-    path = Ray(covariance(state.parts, hyper), data.y - hyper.mean, None, hyper.log_noise)
+    path = VariancePath(covariance(state.parts, hyper), data.y - hyper.mean, None, hyper.log_noise)
     theta, fit = Conditional(path, prior, hyper.log_noise, state.fit).slice(rng, sampling.width, sampling.doublings)
     return state._replace(hyper=hyper._replace(log_noise=theta), fit=fit)
 
@@ -192,9 +206,9 @@ def update_scale(
     now = float(values[at.variable])
     change = kernel.change(state.parts, hyper.scales, data.X, np.exp(hyper.log_w), at)
     if change.split is not None:
-        path: Path = Eliminated(change.split, data, hyper)
+        path: LikelihoodPath = SchurPath(change.split, data, hyper)
     else:
-        path = Filled(change, data.y - hyper.mean, math.exp(hyper.log_noise))
+        path = KernelPath(change, data.y - hyper.mean, math.exp(hyper.log_noise))
     theta, fit = Conditional(path, prior, now, state.fit).slice(rng, sampling.width, sampling.doublings)
     if theta == now:
         return state
@@ -205,5 +219,5 @@ def update_scale(
     return state._replace(hyper=hyper._replace(scales=scales), parts=parts, fit=fit)
 
 
-def _inside(x: float, interval: Interval) -> float:
+def _clip(x: float, interval: Interval) -> float:
     return min(max(x, interval[0]), interval[1])

@@ -19,12 +19,9 @@ from carbo.inference.data import Data
 from carbo.kernels.base import Kernel, Scales, Slopes
 from carbo.numerics.types import Floats
 
-BLOCK = 64
-"""Rows mirrored at a time."""
-
 
 class Slope(NamedTuple):
-    """A log likelihood (without its constant) and its derivatives."""
+    """The log likelihood without its constant, and its derivatives by the kernel's parameters and by the log noise."""
 
     value: float
     by: Slopes
@@ -34,14 +31,14 @@ class Slope(NamedTuple):
 
 
 class Likelihood:
-    """Of one data set under a differentiable kernel."""
+    """The log marginal likelihood of one data set under a differentiable kernel."""
 
     def __init__(self, kernel: Kernel, data: Data) -> None:
         self._gradient, self._y = kernel.gradient(data.X), data.y
         self._spare = np.empty((len(data.y), len(data.y)))
 
     def at(self, scales: Scales, log_w: Floats, log_noise: float) -> Slope | None:
-        """None where C is not positive definite."""
+        """The log likelihood and its derivatives at these parameters; None where C is not positive definite."""
         noise = math.exp(log_noise)
         C = self._gradient.covariance(scales, log_w, 1.0, noise)
         L, info = lapack.dpotrf(C.T, lower=1, clean=0, overwrite_a=1)
@@ -59,12 +56,13 @@ class Likelihood:
         return Slope(value, by, noise * float(np.trace(W)), (mean, sd))
 
     def _weights(self, L: Floats, alpha: Floats) -> Floats:
-        """W, from the factor L, which is overwritten."""
+        """W from the factor L, which is overwritten."""
         half, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
         W = np.asarray(half.T)  # C order: its upper triangle is filled
-        for i in range(0, len(W), BLOCK):
-            W[i : i + BLOCK, :i] = W[:i, i : i + BLOCK].T
-            corner = W[i : i + BLOCK, i : i + BLOCK]
+        block = 64  # rows mirrored at a time
+        for i in range(0, len(W), block):
+            W[i : i + block, :i] = W[:i, i : i + block].T
+            corner = W[i : i + block, i : i + block]
             corner[:] = np.triu(corner) + np.triu(corner, 1).T
         W *= -0.5
         W += np.multiply((0.5 * alpha)[:, None], alpha, out=self._spare)

@@ -1,5 +1,7 @@
-"""Log prior densities, up to a constant, one function each. All take and return floats; those named `_slope` take
-arrays of logarithms and return values, whose sum is the log density of them all, and derivatives.
+"""Log prior densities up to a constant, one function each, and the table of priors that a model uses.
+
+Plain functions take and return floats. Functions named `_slope` take an array of logarithms and return two arrays:
+values, whose sum is the joint log density, and derivatives.
 
 Notation
     tau     global scale of the Horseshoe (Carvalho, Polson and Scott 2010)
@@ -22,8 +24,6 @@ Interval = tuple[float, float]
 
 BETA_TAU = 5.0
 """The paper's global scale of the Horseshoe on beta."""
-NOISE_TAU = 0.1 / math.sqrt(2.0)
-"""The published scale on the noise: the bound is log(1 + (0.1 / noise)^2)."""
 
 
 def horseshoe_bound(x: float, tau: float) -> float:
@@ -42,12 +42,12 @@ def gamma_on_log(log_x: float, shape: float, rate: float) -> float:
 
 
 def normal(x: float, mean: float, sd: float) -> float:
-    """Normal density at x."""
+    """Normal prior on x."""
     return -0.5 * ((x - mean) / sd) ** 2
 
 
 def truncated_normal(x: float, lower: float, upper: float) -> float:
-    """Normal at the middle of [lower, upper], standard deviation a quarter of its width, cut off outside."""
+    """Normal prior about the middle of [lower, upper], its standard deviation a quarter of the width, zero outside."""
     if not lower <= x <= upper:
         return -math.inf
     if upper == lower:
@@ -55,44 +55,47 @@ def truncated_normal(x: float, lower: float, upper: float) -> float:
     return normal(x, 0.5 * (lower + upper), 0.25 * (upper - lower))
 
 
-def pooled(log_x: Floats, scale: float) -> float:
-    """All of log_x normal about 0 with one standard deviation s, integrated out: s^2 is scale^2 over a Gamma(1, 1)."""
+def pooled_normal(log_x: Floats, scale: float) -> float:
+    """Joint normal prior on log_x (k,) about 0 with one standard deviation s for all, s integrated out.
+
+    (scale / s)^2 is Gamma(1, 1).
+    """
     return -(1.0 + 0.5 * len(log_x)) * math.log(scale**2 + 0.5 * float(log_x @ log_x))
 
 
 def horseshoe_bound_slope(log_x: Floats, tau: float) -> Slopes:
-    """`horseshoe_bound` at exp(log_x), and its derivative by log_x."""
+    """`horseshoe_bound` of each at exp(log_x), and its derivative by log_x."""
     u = 2.0 * (tau * np.exp(-log_x)) ** 2
     inner = np.log1p(u)
     return np.log(inner), -2.0 * u / ((1.0 + u) * inner)
 
 
 def half_cauchy_on_log_slope(log_x: Floats, scale: float) -> Slopes:
+    """`half_cauchy_on_log` of each, and its derivative."""
     u = (np.exp(log_x) / scale) ** 2
     return log_x - np.log1p(u), 1.0 - 2.0 * u / (1.0 + u)
 
 
 def gamma_on_log_slope(log_x: Floats, shape: float, rate: float) -> Slopes:
+    """`gamma_on_log` of each, and its derivative."""
     x = np.exp(log_x)
     return shape * log_x - rate * x, shape - rate * x
 
 
 def normal_slope(x: Floats, mean: float, sd: float) -> Slopes:
+    """`normal` of each, and its derivative."""
     away = (x - mean) / sd
     return -0.5 * away**2, -away / sd
 
 
-def pooled_slope(log_x: Floats, scale: float) -> Slopes:
-    """One value, of all of log_x together."""
+def pooled_normal_slope(log_x: Floats, scale: float) -> Slopes:
+    """`pooled_normal` as one value (1,), and its derivatives (k,)."""
     by = -(2.0 + len(log_x)) / (2.0 * scale**2 + float(log_x @ log_x)) * log_x
-    return np.array([pooled(log_x, scale)]), by
-
-
-NO_OTHERS = np.zeros(0)
+    return np.array([pooled_normal(log_x, scale)]), by
 
 
 class Supports(NamedTuple):
-    """Intervals in which the sampler moves: of log beta, log noise variance, log signal variances, log relevances."""
+    """Intervals in which the sampler moves: log beta, log noise variance, log signal variances, log relevances."""
 
     beta: Interval = (-12.0, math.log(100.0))
     noise: Interval = (-12.0, math.log(1e4))
@@ -105,14 +108,16 @@ SUPPORTS = Supports()
 
 @dataclass(frozen=True)
 class Priors:
-    """Which prior each parameter has.
+    """The prior of each parameter of the model. Raises SettingsError for a value that is not usable.
 
-    level   "published": the paper's priors, which come from the data, on mean and signal variance, and its bound on the
-            noise. "standard": N(0, 1) on the mean, drawn exactly, log w ~ N(0, weight_sd), noise half-Cauchy with scale
-            noise_scale on the variance, and relevances pooled: log r ~ N(0, s) with one s for all variables, which the
-            data tell: small where all matter alike, large where few do. (relevance_scale / s)^2 ~ Gamma(1, 1)
-    beta    "published": the paper's Horseshoe bound at beta, without a Jacobian; "gamma": Gamma(1, 3), the paper's
-            ablation; "normal": log beta ~ N(beta_mean, beta_sd)
+    level       "published": the paper's priors. Those of the mean and the signal variance depend on the data; the noise
+                has the Horseshoe bound log(1 + (0.1 / noise)^2).
+                "standard": the mean is N(0, 1), log signal variances are N(0, weight_sd), the noise variance is
+                half-Cauchy with scale noise_scale, and log relevances are N(0, s) with one s for all variables, where
+                (relevance_scale / s)^2 is Gamma(1, 1). The data determine s: small if all variables matter alike, large
+                if few of them matter
+    beta        "published": the paper's Horseshoe bound at beta, without a Jacobian; "gamma": Gamma(1, 3), the paper's
+                ablation; "normal": log beta is N(beta_mean, beta_sd)
     supports    intervals in which the sampler moves
     """
 
@@ -130,14 +135,19 @@ class Priors:
             value = getattr(self, key)
             if get_origin(kind) is Literal and value not in get_args(kind):
                 raise SettingsError(f"prior {key!r}: expected one of {', '.join(get_args(kind))}, got {value!r}")
-            if kind is float and not (_finite(value) and (value > 0 or key == "beta_mean")):
+            if kind is float and not (_is_finite(value) and (value > 0 or key == "beta_mean")):
                 raise SettingsError(f"prior {key!r}: expected a number > 0, got {value!r}")
-        for name, ends in zip(Supports._fields, _checked(self.supports), strict=True):
-            numbers = isinstance(ends, tuple) and all(map(_finite, ends))
+        if not isinstance(self.supports, Supports):
+            raise SettingsError(
+                f"prior 'supports': expected Supports(beta, noise, weight, relevance), got {self.supports!r}"
+            )
+        for name, ends in zip(Supports._fields, self.supports, strict=True):
+            numbers = isinstance(ends, tuple) and all(map(_is_finite, ends))
             if not (numbers and len(ends) == 2 and ends[0] < ends[1]):
                 raise SettingsError(f"prior 'supports', {name}: expected (low, high) with low < high, got {ends!r}")
 
     def log_beta(self, theta: float) -> float:
+        """Log prior density of one log beta."""
         if self.beta == "published":
             return horseshoe_bound(math.exp(theta), BETA_TAU)
         if self.beta == "gamma":
@@ -145,13 +155,14 @@ class Priors:
         return normal(theta, self.beta_mean, self.beta_sd)
 
     def log_noise(self, theta: float) -> float:
+        """Log prior density of the log noise variance."""
         if self.level == "published":
-            return horseshoe_bound(math.exp(theta), NOISE_TAU)
+            return horseshoe_bound(math.exp(theta), 0.1 / math.sqrt(2.0))
         return half_cauchy_on_log(theta, self.noise_scale)
 
-    def log_relevance(self, theta: float, others: Floats = NO_OTHERS) -> float:
-        """Of one variable, given the others' log relevances."""
-        return pooled(np.append(others, theta), self.relevance_scale)
+    def log_relevance(self, theta: float, others: Floats) -> float:
+        """Log prior density of one variable's log relevance, given the log relevances of the others."""
+        return pooled_normal(np.append(others, theta), self.relevance_scale)
 
     def beta_slope(self, theta: Floats) -> Slopes:
         """`log_beta` of each, and its derivative."""
@@ -162,19 +173,13 @@ class Priors:
         return normal_slope(theta, self.beta_mean, self.beta_sd)
 
     def noise_slope(self, theta: Floats) -> Slopes:
-        """`log_noise` of the standard level, and its derivative."""
+        """`log_noise` at level "standard", and its derivative."""
         return half_cauchy_on_log_slope(theta, self.noise_scale)
 
     def relevance_slope(self, theta: Floats) -> Slopes:
-        """The log density of all relevances, as values that sum to it, and its derivatives."""
-        return pooled_slope(theta, self.relevance_scale)
+        """The joint log density of all log relevances, as one value (1,), and its derivatives."""
+        return pooled_normal_slope(theta, self.relevance_scale)
 
 
-def _finite(value: object) -> bool:
+def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _checked(supports: object) -> Supports:
-    if not isinstance(supports, Supports):
-        raise SettingsError(f"prior 'supports': expected Supports(beta, noise, weight, relevance), got {supports!r}")
-    return supports

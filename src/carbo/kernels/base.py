@@ -1,23 +1,25 @@
-"""Kernels over the graph Cartesian product: what they are, and the per-variable tables, of mean diagonal one.
+"""The interface of a kernel over the graph Cartesian product, and the tables of one variable, of mean diagonal one.
 
 Notation
     n, N, d     observations, candidate rows, variables
     m_i         values of variable i; x_i, x'_i two of them
     T_i         diffusion table of variable i at beta_i, normalised: T_i = m_i sum_j c_j u_j u_j' / sum_j c_j,
                 c_j = exp(-beta_i lambda_j) (paper eq. 5, supplement's remark on Psi)
-    z_i         the centred table, whose rows sum to zero, again of mean diagonal one: on a complete graph T_i without
-                its constant mode; on others see `ordinal`
+    z_i         centred table of variable i: its rows sum to zero, its mean diagonal is one. On a complete graph it is
+                T_i without the constant mode; on other graphs see `ordinal`
     r_i         relevance of variable i, >= 0
     e_q         elementary symmetric polynomial of order q in the d numbers r_i z_i(x_i, x'_i)
     p_s         power sum of order s of the same numbers
     parts       (P, n, n) matrices whose weighted sum is the signal covariance
     w           (P,) their weights: signal variances
+    Q           highest order of interaction; 1 for the product kernel
+    S, T        samples of the parameters, windows (see `windows`)
 
 Product kernel (the paper's):     K = w_1 prod_i T_i                                    P = 1
-Order kernel (design section 6):  K = sum_{q=1..Q} w_q e_q / e_q(r)
+Order kernel (docs/model.md):     K = sum_{q=1..Q} w_q e_q / e_q(r)                      P = Q, and more with windows
 
-Both are used in two ways. While sampling, `change` isolates one coordinate: the covariance is a cheap function of
-it. While searching, `cross.Sums` fixes everything, and one-hot rows times tables give covariances of many rows.
+A kernel is used in two ways. While the parameters are sampled, `change` gives the covariance as a cheap function of one
+coordinate. While the search runs, the parameters are fixed, and `cross.Sums` gives covariances of many rows at a time.
 """
 
 from __future__ import annotations
@@ -28,28 +30,28 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from carbo.kernels.ordinal import Levelled
+from carbo.kernels.ordinal import OrdinalTables
 from carbo.kernels.spectra import WIDE, Spectrum, Table, table
 from carbo.kernels.windows import Windows
 from carbo.numerics.types import Floats, Ints
 
 
 class Scales(NamedTuple):
-    """What shapes the kernel: one beta and one relevance a variable, as logarithms, each (d,)."""
+    """The parameters of the tables: log beta and log relevance of each variable, each (d,)."""
 
     log_beta: Floats
     log_relevance: Floats
 
 
 class Coordinate(NamedTuple):
-    """One number the sampler updates: a variable's beta or relevance."""
+    """One number that the sampler updates: the beta or the relevance of a variable."""
 
     name: Literal["beta", "relevance"]
     variable: int
 
 
 class Split(NamedTuple):
-    """Signal covariance w * P, P's entries between unequal values of one variable proportional to t(theta)."""
+    """Signal covariance w * P: entries of P between unequal values of one variable are proportional to t(theta)."""
 
     t: Callable[[float], float]
     variable: int
@@ -61,9 +63,9 @@ class Change(NamedTuple):
     """The kernel as a function of one coordinate theta, all other coordinates fixed.
 
     fill    fill(theta, out) writes the signal covariance into out (n, n), Fortran order
-    parts   parts(theta) gives the kernel's parts (P, n, n); it may overwrite the parts that the change began
-            with, and is then called once
-    split   the signal covariance in a form that the sampler can eliminate observations from, where there is one
+    parts   parts(theta) gives the kernel's parts (P, n, n). It may overwrite the parts that `Kernel.change` was given,
+            so call it once at most
+    split   the signal covariance as a `Split`, if it has that form: the sampler then eliminates observations
     """
 
     fill: Callable[[float, Floats], None]
@@ -72,7 +74,7 @@ class Change(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of sum(W * C): by log beta (d,), by log relevance (d,), by log signal variance (P,)."""
+    """Derivatives of sum(W * C) by log beta (d,), by log relevance (d,), and by log signal variance (P,)."""
 
     log_beta: Floats
     log_relevance: Floats
@@ -80,17 +82,17 @@ class Slopes(NamedTuple):
 
 
 class Gradient(Protocol):
-    """The covariance of some observations and its derivatives, in buffers that the next call overwrites."""
+    """The covariance of fixed observations and its derivatives, in buffers that the next call overwrites."""
 
     def covariance(self, scales: Scales, log_w: Floats, constant: float, noise: float) -> Floats:
-        """C (n, n): the signal covariance, plus a constant everywhere, plus noise on the diagonal."""
+        """C (n, n): the signal covariance, plus a constant at every entry, plus noise on the diagonal."""
 
     def slopes(self, W: Floats) -> Slopes:
-        """Derivatives of sum(W * C) where `covariance` was called last, for a symmetric W (n, n)."""
+        """Derivatives of sum(W * C) at the arguments of the last call of `covariance`, for a symmetric W (n, n)."""
 
 
-class Shares(NamedTuple):
-    """Shares of the signal variance: by order of interaction, and of the windows. None where there is no such part."""
+class VarianceShares(NamedTuple):
+    """Shares of the signal variance: of each order of interaction, and of the windows. None: no such part."""
 
     orders: dict[str, float] | None = None
     windows: float | None = None
@@ -104,11 +106,11 @@ class Factors(NamedTuple):
 
 
 class Kernel(Protocol):
-    """A sum of parts. This is all that the sampler, the surrogate and the search know of a kernel."""
+    """A sum of parts. The sampler, the surrogate and the search know a kernel by these members alone."""
 
     @property
     def spectra(self) -> tuple[Spectrum, ...]:
-        """One a variable."""
+        """The spectrum of each variable's graph."""
 
     @property
     def size(self) -> int:
@@ -116,98 +118,101 @@ class Kernel(Protocol):
 
     @property
     def windows(self) -> Windows:
-        """The variables one after another that have parts; empty in most kernels."""
+        """The windows that have parts in this kernel; empty in most kernels."""
 
     @property
     def differentiable(self) -> bool:
         """Whether `gradient` exists."""
 
     def with_windows(self) -> Kernel:
-        """This kernel with parts for the variables one after another; only of a differentiable kernel."""
+        """This kernel with parts for windows. Raises NotImplementedError if the kernel is not differentiable."""
 
-    # The sampler's: one set of observations, changing parameters
+    # For the sampler: one set of observations, changing parameters
 
     def coordinates(self) -> list[Coordinate]:
-        """The coordinates that matter; variables of one value have none."""
+        """The coordinates that the covariance depends on; variables of one value have none."""
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
-        """(P, n, n)."""
+        """The parts (P, n, n) for observations X (n, d)."""
 
     def change(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
-        """The kernel as a function of coordinate `at`, whose parts at `scales` are given."""
+        """The kernel as a function of coordinate `at`; parts (P, n, n) are those at `scales`, w (P,) their weights."""
 
     def gradient(self, X: Ints) -> Gradient:
-        """Covariance and derivatives for observations X; only of a differentiable kernel."""
+        """Covariance and derivatives for X (n, d). Raises NotImplementedError if the kernel is not differentiable."""
 
-    def shares(self, w: Floats) -> Shares:
-        """Shares of the signal variance under weights w (S, P), averaged over the samples."""
+    def variance_shares(self, w: Floats) -> VarianceShares:
+        """Shares of the signal variance under weights w (S, P), averaged over the S samples."""
 
-    # The search's: fixed parameters, many rows
+    # For the search: fixed parameters, many rows
 
     @property
-    def summed(self) -> int:
-        """How many quantities are summed over variables: the log product, or power sums."""
+    def n_sums(self) -> int:
+        """Number of quantities that are summed over variables: one log product, or Q power sums."""
 
     def table(self, scales: Scales, i: int) -> Table:
-        """Variable i's table."""
+        """The table of variable i."""
 
     def summands(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:
-        """Entries of variable i's table as each summed quantity."""
+        """Variable i's terms in each of the sums, for entries of its table."""
 
     def factor(self, first: Floats) -> Floats:
-        """What the first summed quantity says of the table's entry: the inverse of `summands`, scaled by relevance."""
+        """The factor u of a variable from its term in the first sum: the table's entry, times the relevance if any."""
 
-    def flat(self, scales: Scales) -> tuple[Floats, Floats]:
-        """Factors of equal and of unequal values of complete graphs, each (d,)."""
+    def equality_factors(self, scales: Scales) -> tuple[Floats, Floats]:
+        """Factors of equal and of unequal values on complete graphs, each (d,)."""
 
     def weights(self, scales: Scales, w: Floats) -> Floats:
-        """(Q,) what multiplies the layers in a covariance: signal variances over norms."""
+        """Weights of the layers in a covariance, (Q,): signal variances over norms."""
 
     def window_weights(self, scales: Scales, w: Floats) -> Floats:
-        """(T,) what multiplies each window's product of tables."""
+        """Weights of the windows' products of tables in a covariance, (T,)."""
 
     def layers(self, sums: list[Floats]) -> list[Floats]:
-        """From the summed quantities, what covariances are linear in: polynomials e_1..e_Q, or the one product."""
+        """The quantities that a covariance is linear in, from the sums: polynomials e_1..e_Q, or the one product."""
 
-    def below(self, layers: list[Floats]) -> list[Floats]:
-        """For each layer, what a change of one variable is computed from (see `rest`)."""
+    def lower_layers(self, layers: list[Floats]) -> list[Floats]:
+        """For each layer, the layer that `factor_slope` needs: e_0..e_{Q-1}, or the one product."""
 
-    def halves(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
-        """Of half a row: factors to be multiplied with the other half's, weighted and plain.
+    def half_factors(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+        """Factors of half a row, (weighted, plain), from the layers of this half.
 
-        The covariance of left and right half together is the sum of weighted(left) times plain(right).
+        The covariance of a whole row is the sum of weighted(left half) times plain(right half).
         """
 
-    def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
-        """By how much the covariance grows with one variable's factor, which was u."""
+    def factor_slope(self, weights: Floats, u: Floats, lower: Sequence[Floats]) -> Floats:
+        """Derivative of the covariance by one variable's factor u, in which it is affine, from the lower layers."""
 
-    def changed(self, K: Floats, below: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:
+    def neighbour_covariances(self, K: Floats, lower: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:
         """Covariances (S, N, m) of neighbours of rows `at`, in each of which one factor has changed.
 
-        K (S, V, n) and below (S, Q, V, n) are those of the rows, weights (S, Q).
+        K (S, V, n) and lower (S, Q, V, n) are those of the rows, weights (S, Q).
         """
 
 
-def unequal(lam: float, size: int, log_beta: float) -> float:
-    """rho: T_i between unequal values of a complete graph, (1 - e) / (1 + (m - 1) e), accurate for tiny beta."""
+def unequal_entry(lam: float, size: int, log_beta: float) -> float:
+    """T_i between unequal values of a complete graph: (1 - e) / (1 + (m - 1) e), e = exp(-beta lam).
+
+    It is accurate for tiny beta.
+    """
     x = math.exp(log_beta) * lam
     return -math.expm1(-x) / (1.0 + (size - 1) * math.exp(-x))
 
 
-def diffusion(s: Spectrum, log_beta: float) -> Table:
-    """T_i."""
+def diffusion_table(s: Spectrum, log_beta: float) -> Table:
+    """The table T_i of one variable."""
     if s.kind == "complete":
-        return Table(s.kind, s.size, np.array([1.0, unequal(float(s.lam[-1]), s.size, log_beta)]))
+        return Table(s.kind, s.size, np.array([1.0, unequal_entry(float(s.lam[-1]), s.size, log_beta)]))
     return table(s, np.exp(-math.exp(log_beta) * s.lam))
 
 
-def centred(s: Spectrum, log_beta: float) -> Table:
-    """z_i. On a complete graph it does not depend on beta."""
+def centred_table(s: Spectrum, log_beta: float) -> Table:
+    """The table z_i of one variable. On a complete graph it does not depend on beta."""
     if s.kind == "complete" or s.size == 1:
         return Table("complete", s.size, np.array([1.0, -1.0 / (s.size - 1)] if s.size > 1 else [0.0, 0.0]))
-    return Levelled(s, log_beta).table()
+    return OrdinalTables(s, log_beta).table()
 
 
-def square(t: Table, x: Ints) -> Floats:
-    """M[x, x'] for all pairs of observed values x (n,): (n, n)."""
+def pairwise_entries(t: Table, x: Ints) -> Floats:
+    """Entries of a table for all pairs of values x (n,): (n, n)."""
     return np.asarray(t.columns(x)[x]) if t.size <= WIDE else t.at(x[:, None], x)

@@ -1,16 +1,18 @@
-"""The order kernel's table of a variable whose values are not all alike: on a path, a cycle, or weights of its own.
+"""The order kernel's table of a variable whose graph is not complete: a path, a cycle, or a weighted graph.
 
-Notation (k, lam, U as in `graph`)
+Notation (k, lam, U as in `spectra`)
     nu      smoothness, 5/2
-    c       (k,) (1 + beta lam / nu)^-(nu + 1/2): the Matern spectrum on a graph (Borovitskiy et al. 2021). That of the
-            diffusion kernel, exp(-beta lam), is its limit for large nu, and too sure between values it has seen
+    c       (k,) (1 + beta lam / nu)^-(nu + 1/2): the Matern spectrum on a graph (Borovitskiy et al. 2021). The spectrum
+            of the diffusion kernel, exp(-beta lam), is its limit for large nu; that limit is overconfident between
+            observed values
     T       (k, k) sum_j c_j u_j u_j'
     s       (k,) diag(T)^-1/2
-    R       s T s, a correlation matrix: the ends of a path, with neighbours on one side only, would else vary twice as
-            much as its middle
+    R       s T s, a correlation matrix. Under T the ends of a path, which have one neighbour, would vary twice as much
+            as its middle
     v       (k,) R 1 / sqrt(1' R 1)
-    z       (R - v v') / m, where m makes its mean diagonal one: the covariance of a process with covariance R whose
-            mean over the values is known to be zero
+    z       (R - v v') / m, where m makes the mean diagonal one: the covariance of a process with covariance R, given
+            that its mean over the values is zero
+    l       number of levels: values of one variable between which z is computed
     d...    a derivative by log beta
 """
 
@@ -28,13 +30,14 @@ from carbo.numerics.types import Floats, Ints
 
 NU = 2.5
 LARGEST = 250.0
-"""Of beta times the smallest non-zero eigenvalue. Beyond, R - v v' would lose its digits: z is close to its limit, and
-stays as it is. Priors of beta end before, where graphs are scaled by their connectivity."""
+"""Largest product of beta and the smallest non-zero eigenvalue. Beyond it R - v v' would lose its digits; z is close to
+its limit there and is kept constant. With graphs scaled by their connectivity, the supports of beta end below it."""
 
 
-class Stack(NamedTuple):
-    """Spectra of V variables in arrays of one shape, filled up with zeros: k is above the number of any one's values,
-    so that the last index is that of a value which no variable has, where z is 0.
+class SpectrumStack(NamedTuple):
+    """Spectra of V variables in arrays of one shape, padded with zeros.
+
+    k is one more than the largest number of values: no variable has the value with the last index, and z is 0 there.
     """
 
     lam: Floats
@@ -42,14 +45,15 @@ class Stack(NamedTuple):
     modes: Floats
     """(V, k, k)"""
     squares: Floats
-    """Of the modes."""
+    """(V, k, k)"""
     size: Floats
     """(V,)"""
     slowest: Floats
     """(V,)"""
 
     @classmethod
-    def of(cls, spectra: Sequence[Spectrum]) -> Stack:
+    def of(cls, spectra: Sequence[Spectrum]) -> SpectrumStack:
+        """The stack of these spectra."""
         k = max(s.size for s in spectra) + 1
         lam, modes = np.zeros((len(spectra), k)), np.zeros((len(spectra), k, k))
         for i, s in enumerate(spectra):
@@ -58,27 +62,28 @@ class Stack(NamedTuple):
         return cls(lam, modes, modes * modes, size, slowest)
 
 
-class Between(NamedTuple):
-    """z between some levels, (..., l, l), and what computes dz there."""
+class Entries(NamedTuple):
+    """Entries of z between levels, (..., l, l), and a function that computes dz there."""
 
     z: Floats
-    change: Callable[[], Floats]
+    derivative: Callable[[], Floats]
 
 
-class Levelled:
-    """z of one variable at one beta, or of several at one each, and how it changes with beta.
+class OrdinalTables:
+    """z and dz of one variable at one beta, or of V variables at one beta each.
 
-    Variables have more than one value and are not complete. Arrays are as above, with an axis before them for several.
+    The variables have more than one value, and their graphs are not complete. Arrays have the shapes of the notation,
+    with a first axis V if there are several variables.
     """
 
-    def __init__(self, of: Spectrum | Stack, log_beta: float | Floats) -> None:
-        most, beta = LARGEST / np.maximum(of.slowest, 1e-300), np.exp(log_beta)
-        self._of, self._moves, self._size = of, beta < most, np.asarray(of.size)[..., None]
-        self._x = np.minimum(beta, most)[..., None] / NU * of.lam
+    def __init__(self, spectrum: Spectrum | SpectrumStack, log_beta: float | Floats) -> None:
+        most, beta = LARGEST / np.maximum(spectrum.slowest, 1e-300), np.exp(log_beta)
+        self._spectrum, self._moves, self._size = spectrum, beta < most, np.asarray(spectrum.size)[..., None]
+        self._x = np.minimum(beta, most)[..., None] / NU * spectrum.lam
         self._c = (1.0 + self._x) ** -(NU + 0.5)
-        self._T = _sum(of, self._c)
+        self._T = _spectral_sum(spectrum, self._c)
         diagonal = self._T.diagonal()
-        self._square = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)  # 0 for what no variable has
+        self._square = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)  # 0 at the padding
         self._s = np.sqrt(self._square)
         self._Ts = self._T.times(self._s)
         u = self._s * self._Ts
@@ -87,92 +92,95 @@ class Levelled:
         self._m = 1.0 - _dot(self._v, self._v) / self._size
 
     def table(self) -> Table:
-        """z of one variable, wherever it is asked for."""
-        assert isinstance(self._of, Spectrum)
+        """The table z of one variable."""
+        assert isinstance(self._spectrum, Spectrum)
         m = float(self._m[0])
         return self._T.table(self._s, self._v / math.sqrt(m), m)
 
-    def between(self, levels: Ints) -> Between:
+    def entries(self, levels: Ints) -> Entries:
         """z and dz between levels (..., l)."""
-        s, v = (_taken(x, levels) for x in (self._s, self._v))
-        T, outer = self._T.at(levels), _pairs(s, s)
-        z = (T * outer - _pairs(v, v)) / self._m[..., None]
-        return Between(z, partial(self._change, levels, T, outer, z))
+        s, v = (_select(x, levels) for x in (self._s, self._v))
+        T, outer = self._T.at(levels), _outer(s, s)
+        z = (T * outer - _outer(v, v)) / self._m[..., None]
+        return Entries(z, partial(self._derivative, levels, T, outer, z))
 
-    def _change(self, levels: Ints, T: Floats, outer: Floats, z: Floats) -> Floats:
+    def _derivative(self, levels: Ints, T: Floats, outer: Floats, z: Floats) -> Floats:
+        """dz between levels, (..., l, l): the product rule through every line of the notation."""
         s, v = self._s, self._v
-        D = _sum(self._of, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c, -1.0)
+        D = _spectral_sum(self._spectrum, -(NU + 0.5) * self._x / (1.0 + self._x) * self._c, -1.0)
         ds = -0.5 * D.diagonal() * s * self._square
         du = ds * self._Ts + s * (self._T.times(ds) + D.times(s))
         dv = du / np.sqrt(self._total) - v * (0.5 * du.sum(axis=-1, keepdims=True) / self._total)
         dm = -2.0 * _dot(v, dv) / self._size
-        s, v, ds, dv = (_taken(x, levels) for x in (s, v, ds, dv))
-        half = T * _pairs(ds, s) - _pairs(dv, v)
-        whole = half + half.swapaxes(-1, -2)
-        whole += D.at(levels) * outer
-        whole -= z * dm[..., None]
-        whole *= self._moves[..., None, None] / self._m[..., None]
-        return np.asarray(whole)
+        s, v, ds, dv = (_select(x, levels) for x in (s, v, ds, dv))
+        half = T * _outer(ds, s) - _outer(dv, v)
+        dz = half + half.swapaxes(-1, -2)
+        dz += D.at(levels) * outer
+        dz -= z * dm[..., None]
+        dz *= self._moves[..., None, None] / self._m[..., None]
+        return np.asarray(dz)
 
 
 def _dot(a: Floats, b: Floats) -> Floats:
-    """a' b, (..., 1)."""
+    """The inner products a' b, (..., 1)."""
     return np.asarray(np.einsum("...i,...i->...", a, b)[..., None])
 
 
-def _taken(x: Floats, levels: Ints) -> Floats:
-    """x (..., k) at levels (..., l)."""
+def _select(x: Floats, levels: Ints) -> Floats:
+    """The entries of x (..., k) at levels (..., l)."""
     return x[levels] if levels.ndim == 1 else np.take_along_axis(x, levels, axis=-1)
 
 
-def _pairs(a: Floats, b: Floats) -> Floats:
-    """a b', (..., l, l)."""
+def _outer(a: Floats, b: Floats) -> Floats:
+    """The outer products a b', (..., l, l)."""
     return np.asarray(a[..., :, None] * b[..., None, :])
 
 
-def _sum(of: Spectrum | Stack, c: Floats, sign: float = 1.0) -> _Few | _Many:
-    """sum_j c_j u_j u_j', where no c is of the other sign."""
-    if isinstance(of, Spectrum) and of.size > WIDE and of.kind != "weighted":
-        return _Many(of, c)
-    return _Few(of, c, sign)
+def _spectral_sum(spectrum: Spectrum | SpectrumStack, c: Floats, sign: float = 1.0) -> _ModalSum | _ClosedFormSum:
+    """The sum over j of c_j u_j u_j', where every c_j is 0 or has this sign."""
+    if isinstance(spectrum, Spectrum) and spectrum.size > WIDE and spectrum.kind != "weighted":
+        return _ClosedFormSum(spectrum, c)
+    return _ModalSum(spectrum, c, sign)
 
 
-class _Few:
-    """The sum by the modes U (..., k, k) themselves."""
+class _ModalSum:
+    """The sum computed from the modes U (..., k, k)."""
 
-    def __init__(self, of: Spectrum | Stack, c: Floats, sign: float) -> None:
-        self._U, self._squares, self._c, self._sign = of.modes, of.squares, c, sign
+    def __init__(self, spectrum: Spectrum | SpectrumStack, c: Floats, sign: float) -> None:
+        self._U, self._squares, self._c, self._sign = spectrum.modes, spectrum.squares, c, sign
 
     def diagonal(self) -> Floats:
-        return _applied(self._squares, self._c)
+        """The diagonal, (..., k)."""
+        return _multiply(self._squares, self._c)
 
     def times(self, x: Floats) -> Floats:
-        return _applied(self._U, self._c * _applied(self._U.swapaxes(-1, -2), x))
+        """The product of the sum and x, (..., k)."""
+        return _multiply(self._U, self._c * _multiply(self._U.swapaxes(-1, -2), x))
 
     def at(self, levels: Ints) -> Floats:
-        """Between levels (..., l): (..., l, l)."""
+        """The entries between levels (..., l), (..., l, l)."""
         rows = self._U[levels if levels.ndim == 1 else (np.arange(len(levels))[:, None], levels)]
         V = rows * np.sqrt(np.abs(self._c))[..., None, :]
-        return np.asarray(self._sign * (V @ V.swapaxes(-1, -2)))  # symmetric to the last digit, being a square
+        return np.asarray(self._sign * (V @ V.swapaxes(-1, -2)))  # V V' is symmetric to the last digit
 
     def table(self, scale: Floats, offset: Floats, m: float) -> Table:
-        """The sum times scale scale' / m, less offset offset', of one variable."""
+        """The table (sum) * scale scale' / m - offset offset' (entry by entry) of one variable."""
         V = self._U * scale[:, None] * np.sqrt(self._c / m)
-        return Table("weighted", len(V), V @ V.T - _pairs(offset, offset))
+        return Table("weighted", len(V), V @ V.T - _outer(offset, offset))
 
 
-def _applied(A: Floats, x: Floats) -> Floats:
-    """A x, (..., k)."""
+def _multiply(A: Floats, x: Floats) -> Floats:
+    """The products A x, (..., k)."""
     return np.asarray((A @ x[..., None])[..., 0])
 
 
-class _Many:
-    """The same by the closed forms of paths and cycles, whose modes would fill a matrix."""
+class _ClosedFormSum:
+    """The sum of a path or a cycle, computed by its closed form: a matrix of all modes would be large."""
 
     def __init__(self, s: Spectrum, c: Floats) -> None:
         total = float(c.sum())
         values = np.zeros(2 * s.size if s.kind == "path" else s.size)
-        if abs(total) > 1e-150:  # else nothing beside T, whose c hold 1; and a table of mean diagonal one would be 0/0
+        if abs(total) > 1e-150:  # else the sum is negligible against T, and `table` would divide 0 by 0
             values = table(s, c).values * (total / s.size)
         self._table = Table(s.kind, s.size, values)
 

@@ -1,4 +1,4 @@
-"""Elementary symmetric polynomials: values from recursions and power sums, and derivatives. Notation as in `base`."""
+"""Elementary symmetric polynomials: values by recursion and from power sums, and derivatives. Notation as in `base`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from carbo.numerics.types import Floats, Ints
 
 
-def symmetric(r: Floats, highest: int) -> Floats:
-    """(e_1(r), ..., e_highest(r)): e_q sums r_i times e_{q-1} of the values before i. Nothing cancels."""
+def elementary_symmetric(r: Floats, highest: int) -> Floats:
+    """(e_1(r), ..., e_highest(r)) for r (d,) >= 0. e_q sums r_i e_{q-1}(values before i), so nothing cancels."""
     e, before = np.empty(highest), np.ones(len(r))
     for q in range(highest):
         upto = np.cumsum(r * before)
@@ -32,24 +32,29 @@ def newton(p: Sequence[Floats]) -> list[Floats]:
     return e
 
 
-def inverse(norms: Floats) -> Floats:
-    """1 / norms; zero where a norm is: an order above the number of variables has no part."""
+def inverse_norms(norms: Floats) -> Floats:
+    """1 / norms, and 0 where a norm is 0: an order above the number of variables has no part."""
     return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
 
 
-def of_norms(r: Floats, norms: Floats, share: Floats) -> Floats:
-    """The norms' part of the derivatives by log r: an order's share (Q,) of the value falls as its norm e_q(r) grows,
-    by r_i e_{q-1}(r without i).
+def norm_slopes(r: Floats, norms: Floats, share: Floats) -> Floats:
+    """The part of the derivatives by log r (d,) that comes from the norms (Q,), which are the e_q(r).
+
+    share (Q,) is the part of the value at each order. It falls as the norm of this order grows, and
+    d e_q / d log r_i = r_i e_{q-1}(r without i).
     """
     without = np.empty((len(norms), len(r)))
     without[0] = 1.0
     for q in range(1, len(norms)):
         without[q] = np.maximum(norms[q - 1] - r * without[q - 1], 0.0)
-    return np.asarray(-r * ((share * inverse(norms)) @ without))
+    return np.asarray(-r * ((share * inverse_norms(norms)) @ without))
 
 
-def by_one(c: Floats, a: Floats, e: list[Floats]) -> Floats:
-    """d C / d a_i entry by entry: sum_q c_q (e_{q-1} without i), with e_0..e_{Q-1} weighted or not."""
+def slope_by_variable(c: Floats, a: Floats, e: list[Floats]) -> Floats:
+    """d C / d a_i at each entry, sum_q c_q (e_{q-1} without i), from a = a_i and e_0..e_{Q-1}.
+
+    If the e_q are weighted entry by entry, so is the result.
+    """
     without = e[0]
     total = c[0] * without
     for q in range(1, len(c)):

@@ -8,26 +8,37 @@ from functools import cached_property
 
 import numpy as np
 
-from carbo.kernels.base import Change, Coordinate, Factors, Gradient, Scales, Shares, Split, diffusion, square, unequal
+from carbo.kernels.base import (
+    Change,
+    Coordinate,
+    Factors,
+    Gradient,
+    Scales,
+    Split,
+    VarianceShares,
+    diffusion_table,
+    pairwise_entries,
+    unequal_entry,
+)
 from carbo.kernels.cross import cross
 from carbo.kernels.spectra import Spectrum, Table
 from carbo.kernels.windows import Windows
 from carbo.numerics.types import Floats, Ints
 
 FLOOR = 1e-30
-"""Smallest entry of a table in the product kernel, so that a factor can always be divided out again."""
+"""Smallest entry of a table in the product kernel, so that a factor can be divided out again."""
 PRODUCT_FLOOR = 1e-100
-"""Smallest entry of a product of tables: nothing to a covariance, and far from the slow subnormal numbers."""
+"""Smallest entry of a product of tables: negligible in a covariance, and above subnormal numbers, which are slow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The ARD diffusion kernel of the paper; relevances play no part."""
+    """The diffusion kernel of the paper, one beta for each variable. It does not use relevances."""
 
     spectra: tuple[Spectrum, ...]
 
     size = 1
-    summed = 1
+    n_sums = 1
     differentiable = False
 
     @cached_property
@@ -40,10 +51,10 @@ class Product:
     def coordinates(self) -> list[Coordinate]:
         return [Coordinate("beta", i) for i, s in enumerate(self.spectra) if s.size > 1]
 
-    def shares(self, w: Floats) -> Shares:  # noqa: ARG002
-        return Shares()
+    def variance_shares(self, w: Floats) -> VarianceShares:  # noqa: ARG002
+        return VarianceShares()
 
-    # ---- one set of observations, changing parameters
+    # ---- for the sampler: one set of observations, changing parameters
 
     def parts(self, scales: Scales, X: Ints) -> Floats:
         return np.asarray(np.maximum(cross(self, scales, np.ones(1), X, X), PRODUCT_FLOOR)[None])
@@ -51,39 +62,40 @@ class Product:
     def change(self, parts: Floats, scales: Scales, X: Ints, w: Floats, at: Coordinate) -> Change:
         i, s, x, now = at.variable, self.spectra[at.variable], X[:, at.variable], float(scales.log_beta[at.variable])
 
-        def moved(theta: float) -> Floats:
-            return self._moved(parts, s, x, now, theta)
-
-        def moved_copy(theta: float) -> Floats:
-            return np.asarray(self._moved(parts.copy(), s, x, now, theta)[0])
+        def moved_parts(theta: float) -> Floats:
+            return self._move(parts, s, x, now, theta)
 
         if s.kind == "complete":
             split = Split(lambda theta: self._rho(s, theta), i, parts[0], float(w[0]))
             return Change(
-                lambda theta, out: np.copyto(out, w[0] * self._moved(parts.copy(), s, x, now, theta)[0]), moved, split
+                lambda theta, out: np.copyto(out, w[0] * self._move(parts.copy(), s, x, now, theta)[0]),
+                moved_parts,
+                split,
             )
-        rest = parts[0] * w[0] / self._square(s, now, x)
-        return Change(lambda theta, out: np.copyto(out, rest * self._square(s, theta, x)), moved)
+        others = parts[0] * w[0] / self._factors(s, now, x)
+        return Change(lambda theta, out: np.copyto(out, others * self._factors(s, theta, x)), moved_parts)
 
-    def _moved(self, parts: Floats, s: Spectrum, x: Ints, now: float, theta: float) -> Floats:
-        """The parts after one beta went from `now` to `theta`; they are overwritten."""
+    def _move(self, parts: Floats, s: Spectrum, x: Ints, now: float, theta: float) -> Floats:
+        """The parts after the log beta of one variable went from `now` to `theta`, in place."""
         if s.kind == "complete":
             ratio = self._rho(s, theta) / self._rho(s, now)
             rows = Table("complete", s.size, np.array([1.0, ratio])).columns(x)
         else:
-            new, old = diffusion(s, theta).columns(x), diffusion(s, now).columns(x)
+            new, old = diffusion_table(s, theta).columns(x), diffusion_table(s, now).columns(x)
             rows = np.maximum(new, FLOOR) / np.maximum(old, FLOOR)
-        for i in range(0, len(x), 32):  # in pieces that need no fresh pages
+        for i in range(0, len(x), 32):  # 32 rows at a time need no fresh pages
             parts[0, i : i + 32] *= rows[x[i : i + 32]]
         return np.maximum(parts, PRODUCT_FLOOR, out=parts)
 
     @staticmethod
-    def _square(s: Spectrum, log_beta: float, x: Ints) -> Floats:
-        return np.maximum(square(diffusion(s, log_beta), x), FLOOR)
+    def _factors(s: Spectrum, log_beta: float, x: Ints) -> Floats:
+        """One variable's table for all pairs of its observed values x (n,), (n, n)."""
+        return np.maximum(pairwise_entries(diffusion_table(s, log_beta), x), FLOOR)
 
     @staticmethod
     def _rho(s: Spectrum, log_beta: float) -> float:
-        return max(unequal(float(s.lam[-1]), s.size, log_beta), FLOOR)
+        """The entry between unequal values of a complete graph."""
+        return max(unequal_entry(float(s.lam[-1]), s.size, log_beta), FLOOR)
 
     def gradient(self, X: Ints) -> Gradient:
         raise NotImplementedError("the product kernel is sampled by slices")
@@ -91,7 +103,7 @@ class Product:
     # ---- fixed parameters, many rows
 
     def table(self, scales: Scales, i: int) -> Table:
-        return diffusion(self.spectra[i], scales.log_beta[i])
+        return diffusion_table(self.spectra[i], scales.log_beta[i])
 
     def summands(self, scales: Scales, i: int, entries: Floats) -> list[Floats]:  # noqa: ARG002
         return [np.log(np.maximum(entries, FLOOR))]
@@ -99,7 +111,7 @@ class Product:
     def factor(self, first: Floats) -> Floats:
         return np.exp(first)
 
-    def flat(self, scales: Scales) -> tuple[Floats, Floats]:
+    def equality_factors(self, scales: Scales) -> tuple[Floats, Floats]:
         each = zip(self.spectra, scales.log_beta, strict=True)
         rho = np.array([self._rho(s, float(b)) if s.kind == "complete" else 1.0 for s, b in each])
         return np.ones(len(rho)), rho
@@ -113,16 +125,16 @@ class Product:
     def layers(self, sums: list[Floats]) -> list[Floats]:
         return [np.exp(sums[0], out=sums[0])]
 
-    def below(self, layers: list[Floats]) -> list[Floats]:
+    def lower_layers(self, layers: list[Floats]) -> list[Floats]:
         return layers
 
-    def halves(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+    def half_factors(self, weights: Floats, layers: list[Floats]) -> tuple[list[Floats], list[Floats]]:
         return [layers[0] * weights[0]], layers
 
-    def rest(self, weights: Floats, u: Floats, below: Sequence[Floats]) -> Floats:
-        return np.asarray(weights[0] * below[0] / u)
+    def factor_slope(self, weights: Floats, u: Floats, lower: Sequence[Floats]) -> Floats:
+        return np.asarray(weights[0] * lower[0] / u)
 
-    def changed(self, K: Floats, below: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:  # noqa: ARG002
+    def neighbour_covariances(self, K: Floats, lower: Floats, at: Ints, factors: Factors, weights: Floats) -> Floats:  # noqa: ARG002
         ratio = factors.after()
         ratio /= factors.before()
         ratio *= K[:, at, : ratio.shape[2]]

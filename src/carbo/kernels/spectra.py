@@ -1,4 +1,4 @@
-"""Spectra of the variables' graphs, and tables of one variable's kernel.
+"""Spectra of the variables' graphs, and tables of a kernel over one variable.
 
 Notation
     k       number of values (vertices)
@@ -7,7 +7,7 @@ Notation
     U       (k, k) eigenvectors, one a column, U[:, 0] = 1/sqrt(k)
     c       (k,) non-negative coefficients of a kernel sum_j c_j u_j u_j^T
 
-The complete graph, the path and the cycle have closed forms: no matrix of theirs is ever decomposed.
+The complete graph, the path and the cycle have closed forms: their matrices are never decomposed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from carbo.numerics.types import Floats, Ints
 from carbo.space.graphs import Graph, Kind, Scale, laplacian
 
 WIDE = 64
-"""A variable of more values than this has no columns in one-hot rows: it is computed pair by pair of rows; a path or
-cycle by its closed form instead of its modes."""
-PAIR_EIGENVALUE = 2.0
-"""The non-zero eigenvalue of a single edge: what every graph's connectivity is scaled to."""
+"""Largest number of values of a variable that has columns in one-hot rows. The entries of a wider variable are computed
+for the pairs of rows at hand; a wider path or cycle uses its closed form instead of its modes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues (ascending, scaled) of one variable's graph, and its modes.
+    """Eigenvalues (ascending, scaled) and modes of one variable's graph.
 
-    `vectors` is given for kind "weighted" alone; the other kinds know theirs, and sums of them in closed form.
+    `vectors` is needed for kind "weighted" alone: the other kinds have closed forms.
     """
 
     kind: Kind
@@ -45,12 +43,12 @@ class Spectrum:
 
     @cached_property
     def slowest(self) -> float:
-        """The smallest non-zero eigenvalue; 0.0 where there is none."""
+        """The smallest non-zero eigenvalue; 0.0 if there is none."""
         return float(min(self.lam[self.lam > 0], default=0.0))
 
     @cached_property
     def modes(self) -> Floats:
-        """U: (k, k) orthonormal eigenvectors in the order of `lam`, a column each, the constant one first."""
+        """U (k, k): orthonormal eigenvectors as columns, in the order of `lam`, the constant vector first."""
         k = self.size
         if self.vectors is not None:
             return self.vectors
@@ -59,7 +57,7 @@ class Spectrum:
         at, j = np.arange(k)[:, None], np.arange(k)
         if self.kind == "path":
             U = np.cos(np.pi * j * (at + 0.5) / k)
-        else:  # a cosine and a sine of each frequency, a lone cosine at the end where k is even
+        else:  # a cosine and a sine of each frequency; for even k the last column is a cosine alone
             angle = 2 * np.pi * ((j + 1) // 2) * at / k
             U = np.where(j % 2 == 0, np.sin(angle), np.cos(angle))
             U[:, 0] = 1.0
@@ -67,15 +65,15 @@ class Spectrum:
 
     @cached_property
     def squares(self) -> Floats:
-        """(k, k) the modes' squares."""
+        """The squares of the modes, (k, k)."""
         return self.modes**2
 
 
 def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
     """The graph's spectrum. O(k) for complete graphs, paths and cycles; one `eigh` otherwise.
 
-    scale "connectivity" makes the smallest non-zero eigenvalue 2, that of a single edge, so that beta
-    means the same for 2 and for 20 categories, and for 10 and for 1,000 levels; "published" leaves D - W.
+    scale   "connectivity": the smallest non-zero eigenvalue becomes 2, that of a single edge. Beta then means the same
+            for 2 and for 20 categories, and for 10 and for 1,000 levels. "published": the eigenvalues of D - W
     """
     k, vectors = graph.size, None
     if graph.kind == "complete":
@@ -87,12 +85,12 @@ def spectrum(graph: Graph, scale: Scale = "connectivity") -> Spectrum:
         lam = 4.0 * np.sin(np.pi * ((np.arange(k) + 1) // 2) / k) ** 2  # 2 - 2 cos(2 pi j / k), each twice
     else:
         unit = float(np.max(graph.weights, initial=0.0)) if graph.weights is not None else 0.0
-        unit = unit if unit > 0 else 1.0  # decomposed at unit scale: weights may be near the ends of the float range
+        unit = unit if unit > 0 else 1.0  # weights may be near the ends of the float range
         lam, vectors = _decompose(laplacian(Graph("weighted", k, np.asarray(graph.weights) / unit)))
         lam = lam * (unit if scale == "published" else 1.0)
     positive = lam[lam > 0]
     if scale == "connectivity" and positive.size:
-        lam = lam * (PAIR_EIGENVALUE / positive.min())
+        lam = lam * (2.0 / positive.min())
     return Spectrum(graph.kind, lam, vectors)
 
 
@@ -102,7 +100,7 @@ def spectra_of(graphs: Iterable[Graph], scale: Scale = "connectivity") -> tuple[
 
 
 def _decompose(L: Floats) -> tuple[Floats, Floats]:
-    """Eigenpairs with the constant vector first, even where a disconnected graph repeats the eigenvalue 0."""
+    """Eigenvalues and eigenvectors, the constant vector first, even if the eigenvalue 0 is repeated (disconnected)."""
     k = len(L)
     lift = 2.0 * float(np.trace(L)) or 1.0  # puts the constant vector above every other eigenvalue
     lam, U = np.linalg.eigh(L + lift / k)
@@ -113,10 +111,11 @@ def _decompose(L: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """M = k * sum_j c_j u_j u_j^T / sum_j c_j, of mean diagonal one, evaluated where it is asked for.
+    """M = k * sum_j c_j u_j u_j^T / sum_j c_j, of mean diagonal one; its entries are computed on request.
 
-    complete: values = (diagonal, off-diagonal); path, cycle: values[r] at distance r (Toeplitz, for a path
-    plus Hankel); weighted: values (k, k). With scale s and offset v, both (k,), it is M s s' - v v' instead.
+    values  complete: (diagonal, off-diagonal); path, cycle: values[r] at distance r (Toeplitz, for a path plus
+            Hankel); weighted: M itself (k, k)
+    scale, offset   s and v, both (k,): if they are set, the table is M s s' - v v' (entry by entry) instead
     """
 
     kind: Kind
@@ -126,14 +125,14 @@ class Table:
     offset: Floats | None = None
 
     def at(self, a: Ints, b: Ints) -> Floats:
-        """M[a, b], broadcast over the integer arrays a and b."""
+        """Entries M[a, b]; the integer arrays a and b are broadcast."""
         plain = self._plain(a, b)
         if self.scale is None or self.offset is None:
             return plain
         return np.asarray(plain * (self.scale[a] * self.scale[b]) - self.offset[a] * self.offset[b])
 
     def times(self, x: Floats) -> Floats:
-        """M x (k,), of a table without scale and offset that is not complete."""
+        """The product M x (k,), for a table that is not complete and has no scale and offset."""
         if self.kind == "weighted":
             return np.asarray(self.values @ x)
         mirrored = np.append(x, x[::-1]) if self.kind == "path" else x
@@ -150,11 +149,11 @@ class Table:
         return np.asarray(self.values[a, b])
 
     def diagonal(self) -> Floats:
-        """(k,) M[v, v]."""
+        """The diagonal of M, (k,)."""
         return self.at(np.arange(self.size), np.arange(self.size))
 
     def columns(self, b: Ints) -> Floats:
-        """M[:, b]: (k, len(b))."""
+        """The columns M[:, b], (k, len(b))."""
         if self.kind == "complete":
             out = np.full((self.size, len(b)), self.values[1])
             out[b, np.arange(len(b))] = self.values[0]
@@ -163,7 +162,7 @@ class Table:
 
 
 def table(s: Spectrum, c: Floats) -> Table:
-    """The table of coefficients c (k,), not all zero. A path takes O(k log k): T(p, q) = g(p - q) + g(p + q + 1)."""
+    """The table with coefficients c (k,), not all zero. A path takes O(k log k): T(p, q) = g(p - q) + g(p + q + 1)."""
     k, total = s.size, float(np.sum(c))
     if s.kind == "complete":
         tail = float(c[1]) if k > 1 else 0.0

@@ -1,15 +1,15 @@
-"""Windows: variables that stand one after another in the space, a summand of the order kernel.
+"""Windows of consecutive variables of the space: a summand of the order kernel.
 
-Stages, stations, layers and positions are listed in their order, and what happens at one tells most about the next. A
-window is two, three, ... variables one after another, all on complete graphs (variables of one value do not count).
+Users list stages, stations, layers or positions in their order, and neighbours in this order often interact. A window
+is two, three, ... consecutive variables, all on complete graphs; variables of one value are skipped.
 
 Notation
     n, N, F, T  observations, any rows, columns of features, windows
     r_i, z_i    relevance and centred table of variable i, as in `base`; a_i = r_i z_i
     rho_t       product of the relevances of window t's variables
-    h_q         sum over the windows of q variables of the products of their a_i; h_q(r) that of their rho
+    h_q         sum, over the windows of q variables, of the product of their a_i; h_q(r) is the sum of their rho_t
     v_q         signal variance of h_q / h_q(r)
-    Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of window t
+    Psi         (n, F) features: Psi_t Psi_t' is the product of the z_i of window t's variables
     W           (n, n) weights: the derivatives are those of sum(W * K)
 
     K = sum_{q=2..Q} v_q h_q / h_q(r)
@@ -24,52 +24,52 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import helmert
 
-from carbo.kernels.polynomials import inverse
+from carbo.kernels.polynomials import inverse_norms
 from carbo.kernels.spectra import Spectrum
 from carbo.numerics.types import Floats, Ints
 
 COLUMNS = 64
-"""Most features of a window; longer windows, and windows of more values, are left out."""
+"""Largest number of features of one window. Windows with more, because of many variables or values, are left out."""
 TOTAL = 2_000
-"""Most features of all windows together: the longest windows are left out until there are no more."""
+"""Largest number of features of all windows together. If there are more, the longest windows are left out."""
 
 
 class Windows:
-    """The windows of two up to `highest` variables, a summand of the order kernel; `highest` 1: none."""
+    """The windows of two to `highest` variables. With `highest` 1 there are none."""
 
     def __init__(self, spectra: Sequence[Spectrum], highest: int) -> None:
         each, columns = list[tuple[int, ...]](), 0
         for q in range(2, highest + 1):
-            own = windows_of_length(spectra, q)
-            columns += sum(_width(spectra, some) for some in own)
-            if not own or columns > TOTAL:
+            windows = windows_of_length(spectra, q)
+            columns += sum(_width(spectra, window) for window in windows)
+            if not windows or columns > TOTAL:
                 break
-            each += own
+            each += windows
         self.variables = each
         self.orders = len(each[-1]) - 1 if each else 0
-        """How many orders have windows: pairs, triples, ..."""
-        self.order = np.array([len(some) - 2 for some in each], dtype=np.intp)
-        """(T,) the order of each window, counted from pairs."""
+        """Number of orders that have windows: pairs, triples, ..."""
+        self.order = np.array([len(window) - 2 for window in each], dtype=np.intp)
+        """(T,) the order of each window: 0 for pairs, 1 for triples, ..."""
         self.members = np.zeros((len(each), len(spectra)))
-        """(T, d) one where a window has the variable."""
-        for t, some in enumerate(each):
-            self.members[t, list(some)] = 1.0
+        """(T, d) one where a window contains the variable."""
+        for t, window in enumerate(each):
+            self.members[t, list(window)] = 1.0
         self._index_features(spectra, each)
 
     def _index_features(self, spectra: Sequence[Spectrum], each: list[tuple[int, ...]]) -> None:
-        """Where each column's factors are in all variables' features, laid flat after a one."""
-        used = sorted({i for some in each for i in some})
+        """Index the factors of each column of Psi in a flat array: a 1, then the features of all variables."""
+        used = sorted({i for window in each for i in window})
         blocks = [features(spectra[i].size).reshape(-1) for i in used]
         self._flat = np.concatenate([[1.0], *blocks])
         offset = dict(zip(used, 1 + np.cumsum([0, *(len(block) for block in blocks)]), strict=False))
         columns = [
-            (t, [(i, int(offset[i]) + k, spectra[i].size - 1) for i, k in zip(some, ks, strict=True)])
-            for t, some in enumerate(each)
-            for ks in itertools.product(*(range(spectra[i].size - 1) for i in some))
+            (t, [(i, int(offset[i]) + k, spectra[i].size - 1) for i, k in zip(window, ks, strict=True)])
+            for t, window in enumerate(each)
+            for ks in itertools.product(*(range(spectra[i].size - 1) for i in window))
         ]
         self.owner = np.array([t for t, _ in columns], dtype=np.intp)
-        """(F,) the window that a column belongs to."""
-        none = (0, 0, 0)  # the one: no factor
+        """(F,) the window that each column belongs to."""
+        none = (0, 0, 0)  # points to the 1: no factor
         longest = self.orders + 1
         factors = [[*own, *[none] * (longest - len(own))] for _, own in columns]
         self._factors = np.array(factors, dtype=np.intp).reshape(len(columns), longest, 3)
@@ -78,7 +78,7 @@ class Windows:
         return len(self.variables)
 
     def features(self, X: Ints) -> Floats:
-        """Psi of rows of values X (N, d)."""
+        """Psi (N, F) of rows X (N, d)."""
         out = np.ones((len(X), len(self.owner)))
         for j in range(self._factors.shape[1]):
             variable, first, stride = self._factors[:, j].T
@@ -86,49 +86,50 @@ class Windows:
         return out
 
     def rho(self, log_relevance: Floats) -> Floats:
-        """(T,)."""
+        """The products of relevances rho (T,)."""
         return np.asarray(np.exp(self.members @ log_relevance))
 
     def norms(self, rho: Floats) -> Floats:
-        """h_2(r), h_3(r), ..., as many as there are orders."""
+        """The norms h_2(r), h_3(r), ..., (orders,)."""
         return np.bincount(self.order, rho, self.orders).astype(np.float64)
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
-        """(T,) what multiplies each window's product of tables in the covariance."""
-        return np.asarray((v * inverse(self.norms(rho)))[self.order] * rho)
+        """Weights of the windows' products of tables in the covariance, (T,), under signal variances v (orders,)."""
+        return np.asarray((v * inverse_norms(self.norms(rho)))[self.order] * rho)
 
     def parts(self, log_relevance: Floats, X: Ints) -> Floats:
-        """(orders, n, n) h_q / h_q(r)."""
+        """The parts h_q / h_q(r) for observations X (n, d), (orders, n, n)."""
         rho, Psi, raw = self.rho(log_relevance), self.features(X), np.zeros((self.orders, len(X), len(X)))
         for q in range(self.orders):
-            own = self.order[self.owner] == q
-            raw[q] = (Psi[:, own] * rho[self.owner[own]]) @ Psi[:, own].T
-        return raw * inverse(self.norms(rho))[:, None, None]
+            at = self.order[self.owner] == q
+            raw[q] = (Psi[:, at] * rho[self.owner[at]]) @ Psi[:, at].T
+        return raw * inverse_norms(self.norms(rho))[:, None, None]
 
     def slopes(self, W: Floats, Psi: Floats, rho: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Derivatives of sum(W * K) by the log relevances (d,) and by the logarithms of v."""
+        """Derivatives of sum(W * K) by the log relevances (d,) and by the logarithms of v (orders,)."""
         norms = self.norms(rho)
         columns = np.einsum("nf,nf->f", Psi, W @ Psi)
         share = weights * np.bincount(self.owner, columns, len(weights))
         by_order = np.bincount(self.order, share, len(norms)).astype(np.float64)
-        of_norm = (by_order * inverse(norms))[self.order] * rho
-        return (share - of_norm) @ self.members, by_order
+        norm_share = (by_order * inverse_norms(norms))[self.order] * rho
+        return (share - norm_share) @ self.members, by_order
 
 
 def windows_of_length(spectra: Sequence[Spectrum], q: int) -> list[tuple[int, ...]]:
-    """The windows of q variables."""
+    """The windows of q variables that have at most COLUMNS features."""
     active = [i for i, s in enumerate(spectra) if s.size > 1]
     each = (tuple(active[k : k + q]) for k in range(len(active) - q + 1))
-    return [
-        some for some in each if all(spectra[i].kind == "complete" for i in some) and _width(spectra, some) <= COLUMNS
-    ]
+    complete = (window for window in each if all(spectra[i].kind == "complete" for i in window))
+    return [window for window in complete if _width(spectra, window) <= COLUMNS]
 
 
 def _width(spectra: Sequence[Spectrum], window: tuple[int, ...]) -> int:
-    """How many features a window has."""
+    """The number of features of a window."""
     return math.prod(spectra[i].size - 1 for i in window)
 
 
 def features(m: int) -> Floats:
-    """(m, m - 1): the rows' inner products are the centred table of a complete graph, (m I - 1 1') / (m - 1)."""
+    """Features (m, m - 1) of m values. The inner products of the rows are the centred table of a complete graph,
+    (m I - 1 1') / (m - 1).
+    """
     return np.asarray(helmert(m).T * math.sqrt(m / (m - 1)))

@@ -1,1 +1,1 @@
-"""Numerical tools that know no space and no model."""
+"""Numerical tools: linear algebra, samplers, threads. They know no space and no model."""

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo in a box (Neal 2011, MCMC using Hamiltonian dynamics); it knows no GP.
+"""Hamiltonian Monte Carlo in a box (Neal 2011, MCMC using Hamiltonian dynamics), for any differentiable density.
 
 Notation
     x       (k,) position; p (k,) momentum, standard normal
@@ -18,7 +18,7 @@ from carbo.numerics.types import Floats
 
 
 class Place(NamedTuple):
-    """A position, its log density, the gradient of that, and whatever else the target has to say of it."""
+    """A position x (k,), the log density there, its gradient (k,), and a note that the target may attach."""
 
     x: Floats
     log_f: float
@@ -27,48 +27,48 @@ class Place(NamedTuple):
 
 
 Target = Callable[[Floats], Place | None]
-"""A position to its place; None where the density is zero or cannot be computed."""
+"""Function from a position to its place; None where the density is zero or cannot be computed."""
 
 
 class Box(NamedTuple):
-    """Where the density is positive, or may be."""
+    """The box outside of which the density is zero."""
 
     low: Floats
     high: Floats
 
     def reflect(self, x: Floats, p: Floats) -> tuple[Floats, Floats]:
-        """x brought into the box by bouncing off the walls it has passed; its momentum turns at each."""
+        """The position inside the box after a bounce off each wall that x has passed, and the momentum then."""
         for _ in range(64):
             under, over = x < self.low, x > self.high
             if not (under.any() or over.any()):
                 return x, p
             x = np.where(under, 2.0 * self.low - x, np.where(over, 2.0 * self.high - x, x))
             p = np.where(under | over, -p, p)
-        return np.clip(x, self.low, self.high), p  # a step of 64 widths: a rejection waits for it
+        return np.clip(x, self.low, self.high), p  # a step of 64 widths: the trajectory will be rejected
 
 
-class Move(NamedTuple):
-    """Where a trajectory led, and how likely it was to be accepted."""
+class Transition(NamedTuple):
+    """The place after one transition, and the probability with which the trajectory's end was accepted."""
 
     place: Place
-    chance: float
+    acceptance: float
 
 
-def trajectory(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, leaps: int) -> Move:
-    """One transition that leaves the density invariant: `leaps` leapfrog steps (figure 2), then accept or stay."""
+def transition(rng: np.random.Generator, here: Place, target: Target, box: Box, size: Floats, steps: int) -> Transition:
+    """One transition that leaves the density invariant: `steps` leapfrog steps (figure 2), then accept or stay."""
     p = rng.standard_normal(len(here.x))
     energy = here.log_f - 0.5 * float(p @ p)
     there = here
     threshold = math.log(rng.random())
-    for _ in range(leaps):
+    for _ in range(steps):
         p = p + 0.5 * size * there.gradient
         x, p = box.reflect(there.x + size * p, p)
         arrived = target(x)
         if arrived is None:
-            return Move(here, 0.0)
+            return Transition(here, 0.0)
         p = p + 0.5 * size * arrived.gradient
         there = arrived
     gain = there.log_f - 0.5 * float(p @ p) - energy
     if not math.isfinite(gain):
-        return Move(here, 0.0)
-    return Move(there if threshold < gain else here, min(1.0, math.exp(min(gain, 0.0))))
+        return Transition(here, 0.0)
+    return Transition(there if threshold < gain else here, min(1.0, math.exp(min(gain, 0.0))))

@@ -1,8 +1,8 @@
 """Univariate slice sampling with doubling (Neal 2003, Annals of Statistics 31:705): figures 4, 5 and 6.
 
-The sampler asks one question, is log f(x) above a level?, and a density may answer it without being
-evaluated (see `Density.quick`). Bracket ends lie on the lattice origin + j * width with integer j, so that
-the acceptance test meets the very points the doubling visited, and no point is evaluated twice.
+The sampler asks one question: is log f(x) above a level? A density may know the answer without an evaluation (see
+`Density.above_if_known`). Bracket ends lie on the lattice origin + j * width with integer j. So the acceptance test
+meets the points that the doubling visited, and no point is evaluated twice.
 
 Notation
     x0, x1  current and new point
@@ -20,18 +20,18 @@ import numpy as np
 
 
 class Density(Protocol):
-    """A log density of one real variable, -inf outside the closed interval `support`."""
+    """A log density of one real variable: -inf outside the closed interval `support`."""
 
     support: tuple[float, float]
 
     def value(self, x: float) -> float:
-        """log f(x), exactly."""
+        """log f(x)."""
 
-    def quick(self, x: float, level: float) -> bool | None:
-        """Whether log f(x) > level where that is known without evaluating anything, else None."""
+    def above_if_known(self, x: float, level: float) -> bool | None:
+        """Whether log f(x) > level, if that is known without an evaluation; else None."""
 
     def above(self, x: float, level: float) -> bool:
-        """Whether log f(x) > level: is x inside the slice?"""
+        """Whether log f(x) > level, that is, whether x is inside the slice."""
 
 
 class Bracket(NamedTuple):
@@ -61,8 +61,8 @@ def update(rng: np.random.Generator, current: Draw, density: Density, width: flo
 
 
 def either_above(density: Density, a: float, b: float, level: float) -> bool:
-    """Is a or b inside the slice? Evaluates as few of the two as decide it."""
-    known_a, known_b = density.quick(a, level), density.quick(b, level)
+    """Whether a or b is inside the slice. A point is evaluated only if the answer depends on it."""
+    known_a, known_b = density.above_if_known(a, level), density.above_if_known(b, level)
     if known_a or known_b:
         return True
     return (known_a is None and density.above(a, level)) or (known_b is None and density.above(b, level))
@@ -71,7 +71,7 @@ def either_above(density: Density, a: float, b: float, level: float) -> bool:
 def double(
     rng: np.random.Generator, x0: float, level: float, density: Density, width: float, doublings: int
 ) -> Bracket:
-    """Figure 4: an interval around x0, doubled to a random side until both ends are outside the slice."""
+    """Figure 4: an interval that contains x0, doubled to a random side until both ends are outside the slice."""
     origin, lo, hi = x0 - width * rng.random(), 0, 1
     for _ in range(doublings):
         if not either_above(density, origin + lo * width, origin + hi * width, level):
@@ -88,9 +88,9 @@ def shrink(rng: np.random.Generator, current: Draw, level: float, density: Densi
     left, right = max(bracket.at(bracket.lo), density.support[0]), min(bracket.at(bracket.hi), density.support[1])
     while right - left > 1e-12 * (1.0 + abs(current.x)):
         x1 = left + rng.random() * (right - left)
-        if density.above(x1, level) and acceptable(current.x, x1, level, density, bracket):
+        if density.above(x1, level) and is_acceptable(current.x, x1, level, density, bracket):
             log_f = density.value(x1)
-            if log_f > level:  # a bound may have said so where the value cannot be computed
+            if log_f > level:  # `above` may rest on a bound where the value itself cannot be computed
                 return Draw(x1, log_f)
         if x1 < current.x:
             left = x1
@@ -99,8 +99,8 @@ def shrink(rng: np.random.Generator, current: Draw, level: float, density: Densi
     return current
 
 
-def acceptable(x0: float, x1: float, level: float, density: Density, bracket: Bracket) -> bool:
-    """Figure 6: could the doubling that started at x0 have started at x1?"""
+def is_acceptable(x0: float, x1: float, level: float, density: Density, bracket: Bracket) -> bool:
+    """Figure 6: whether a doubling from x1 could have ended in the bracket that the doubling from x0 ended in."""
     lo, hi, differ = bracket.lo, bracket.hi, False
     while hi - lo > 1:
         middle = (lo + hi) // 2
@@ -116,21 +116,21 @@ def acceptable(x0: float, x1: float, level: float, density: Density, bracket: Br
 
 
 class Function:
-    """A density from a plain function, each point evaluated once."""
+    """A density from a plain function; each point is evaluated once."""
 
     def __init__(self, log_f: Callable[[float], float], support: tuple[float, float] = (-math.inf, math.inf)) -> None:
         self._log_f, self.support = log_f, support
-        self._seen: dict[float, float] = {}
+        self._values: dict[float, float] = {}
 
     def value(self, x: float) -> float:
         if not self.support[0] <= x <= self.support[1]:
             return -math.inf
-        if x not in self._seen:
-            self._seen[x] = self._log_f(x)
-        return self._seen[x]
+        if x not in self._values:
+            self._values[x] = self._log_f(x)
+        return self._values[x]
 
-    def quick(self, x: float, level: float) -> bool | None:
-        return self._seen[x] > level if x in self._seen else None
+    def above_if_known(self, x: float, level: float) -> bool | None:
+        return self._values[x] > level if x in self._values else None
 
     def above(self, x: float, level: float) -> bool:
         return self.value(x) > level

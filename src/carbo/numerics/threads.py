@@ -1,8 +1,9 @@
-"""How many threads the linear algebra uses.
+"""The number of threads that the linear algebra uses.
 
-A suggestion is thousands of small factorisations. Spread over many threads, each waits for the others, and on a busy
-machine all of them wait: one thread is then several times faster. The OpenBLAS inside the wheels of numpy and scipy
-is told directly; other libraries are reached through threadpoolctl where that is installed, and left alone otherwise.
+A suggestion is thousands of small factorisations. Spread over many threads, each factorisation waits for the others,
+and on a busy machine all of them wait: one thread is then several times faster. carbo sets the number of threads of the
+OpenBLAS inside the wheels of numpy and scipy. It reaches other libraries through threadpoolctl, if that is installed,
+and leaves them alone otherwise.
 """
 
 from __future__ import annotations
@@ -16,27 +17,25 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-LARGE = 600
-"""Observations from which more threads pay for one suggestion."""
-SYMBOLS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads",
-           "openblas_{}_num_threads64_", "openblas_{}_num_threads")  # fmt: skip
-
 
 class Library(NamedTuple):
-    """One loaded BLAS."""
+    """One loaded BLAS: the functions that get and set its number of threads."""
 
     get: Callable[[], int]
     set: Callable[[int], None]
 
 
 @contextlib.contextmanager
-def limited(observations: int, threads: int | None) -> Iterator[None]:
-    """Within: that many threads for the linear algebra; None: one, unless observations are so many that more pay."""
-    if threads is None and observations >= LARGE:
+def limit_threads(observations: int, threads: int | None) -> Iterator[None]:
+    """Context in which the linear algebra uses so many threads.
+
+    threads     None: one, or, from 600 observations on, the number that the library has been set to
+    """
+    if threads is None and observations >= 600:  # measured: larger factorisations gain from more threads
         yield
         return
     wanted = threads or 1
-    with _other(bool(bundled()), wanted):
+    with _limit_other_libraries(bool(bundled_libraries()), wanted):
         try:
             _enter(wanted)
             yield
@@ -45,33 +44,33 @@ def limited(observations: int, threads: int | None) -> Iterator[None]:
 
 
 _lock = threading.Lock()
-_before: list[int] = []  # the threads the libraries had before the first of those inside came
-_inside = 0
+_original: list[int] = []  # threads of each library before the first context was entered
+_contexts = 0  # how many contexts are open: suggestions may overlap in the user's own threads
 
 
 def _enter(wanted: int) -> None:
-    global _inside  # noqa: PLW0603
+    global _contexts  # noqa: PLW0603
     with _lock:
-        if _inside == 0:
-            _before[:] = [library.get() for library in bundled()]
-        _inside += 1
-        for library in bundled():
+        if _contexts == 0:
+            _original[:] = [library.get() for library in bundled_libraries()]
+        _contexts += 1
+        for library in bundled_libraries():
             library.set(wanted)
 
 
 def _leave() -> None:
-    """The last one out restores what the first one found: suggestions may overlap in threads of the user's."""
-    global _inside  # noqa: PLW0603
+    """Close a context. The last one to close restores the threads that the first one found."""
+    global _contexts  # noqa: PLW0603
     with _lock:
-        _inside -= 1
-        if _inside == 0:
-            for library, number in zip(bundled(), _before, strict=True):
+        _contexts -= 1
+        if _contexts == 0:
+            for library, number in zip(bundled_libraries(), _original, strict=True):
                 library.set(number)
 
 
 @cache
-def bundled() -> tuple[Library, ...]:
-    """The OpenBLAS libraries that came inside the wheels of numpy and scipy."""
+def bundled_libraries() -> tuple[Library, ...]:
+    """The OpenBLAS libraries inside the wheels of numpy and scipy."""
     found = []
     for package in ("numpy", "scipy"):
         spec = importlib.util.find_spec(package)
@@ -80,25 +79,27 @@ def bundled() -> tuple[Library, ...]:
             continue
         for folder in (home.parent / f"{package}.libs", home / ".dylibs"):
             for path in sorted(folder.glob("*openblas*")):
-                library = _library(path)
+                library = _load(path)
                 if library is not None:
                     found.append(library)
     return tuple(found)
 
 
-def _library(path: Path) -> Library | None:
+def _load(path: Path) -> Library | None:
+    """The library in this file; None if it cannot be loaded or names its functions differently."""
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError:
         return None
-    for symbol in SYMBOLS:
+    prefixed = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads")
+    for symbol in (*prefixed, "openblas_{}_num_threads64_", "openblas_{}_num_threads"):
         if hasattr(loaded, symbol.format("set")) and hasattr(loaded, symbol.format("get")):
             return Library(getattr(loaded, symbol.format("get")), getattr(loaded, symbol.format("set")))
     return None
 
 
-def _other(known: bool, wanted: int) -> contextlib.AbstractContextManager[object]:
-    """threadpoolctl's limit where no bundled library was found and it is installed."""
+def _limit_other_libraries(known: bool, wanted: int) -> contextlib.AbstractContextManager[object]:
+    """threadpoolctl's limit, if no bundled library was found (`known` False) and threadpoolctl is installed."""
     if known or importlib.util.find_spec("threadpoolctl") is None:
         return contextlib.nullcontext()
     from threadpoolctl import threadpool_limits

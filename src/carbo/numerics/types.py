@@ -1,4 +1,4 @@
-"""The array types of all rooms."""
+"""Array types: names for the arrays that all rooms pass to each other."""
 
 from __future__ import annotations
 

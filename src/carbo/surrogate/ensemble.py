@@ -1,13 +1,13 @@
-"""Gaussian processes conditioned on the data, one for each posterior sample, and what the search asks of them.
+"""Gaussian processes conditioned on the data, one for each posterior sample, and their predictions.
 
 Notation
-    S, n, N     samples, observations (pending fantasies included), rows asked about
-    M           number of values of the variables that are not wide: columns of a one-hot row (`sums.Columns`)
-    H           (N, M) one-hot rows
-    T           (S, M, n) per-variable tables, stacked: H @ T sums them over variables (`sums.Sums`)
+    S, n, N     samples, observations (fantasies at pending rows included), rows to predict
+    M           columns of a one-hot row (`cross.Columns`); H (N, M) one-hot rows
+    L           number of all levels: values of variables that the observations distinguish (`Levels`)
+    K           (S, N, n) covariances between rows and observations
     mu, sd      (S, N) posterior mean and standard deviation of the latent function, standardised
 
-Nothing here knows an acquisition function; `acquisition` turns mu and sd into scores.
+The room `acquisition` turns mu and sd into scores.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from scipy.linalg import blas, lapack
 
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Kernel
-from carbo.kernels.cross import Columns, Sums, Tables, cross, dense, one_hot
+from carbo.kernels.cross import Columns, Sums, Tables, cross, one_hot, to_dense
 from carbo.numerics import linalg
 from carbo.numerics.types import Floats, Ints
 
-TINY = 1e-200
-"""Least prior variance: a space of one point has none, and rounding may leave less than none."""
 FEW = 32
-"""Observations that the first bounds of sd are given; see `by_information`."""
+"""Number of observations that the first upper bounds of sd use; see `order_by_information`."""
 CLOSEST = 0.4
-"""Share of the observations that the closest bound of sd is given."""
+"""Share of the observations that the closest upper bound of sd uses."""
 BLOCK = 2**19
-"""Covariances computed at a time, in numbers."""
+"""Number of covariances that are computed at a time."""
 ROOM = 2**24
-"""Covariances held at a time, in numbers: more rows than that are answered in pieces."""
+"""Number of covariances that are held in memory at a time: more rows are predicted in pieces."""
 
 
 class Recombined(NamedTuple):
-    """Many uniform random rows from few, in B blocks: block b combines every left half with every right half, taking
-    the variables in cut[b] from left[b] and the others from right[b]. Every row is uniform, and two rows that share no
-    half are independent; under a product kernel all R x R rows of a block cost one small matrix product.
+    """Many uniform random rows made from few, in B blocks of R x R rows.
+
+    Block b combines every left half with every right half: variables in cut[b] come from left[b], the others from
+    right[b]. Every row is uniform, and two rows that share no half are independent. Under a product kernel the means of
+    a block cost one small matrix product.
     """
 
     left: Ints  # (B, R, d)
@@ -53,7 +53,7 @@ class Recombined(NamedTuple):
         return int(B * R * R)
 
     def rows(self, index: Ints) -> Ints:
-        """The rows of those indices, (len(index), d)."""
+        """The rows with these indices, (len(index), d)."""
         R = self.left.shape[1]
         b, pair = np.divmod(index, R * R)
         i, j = np.divmod(pair, R)
@@ -61,38 +61,41 @@ class Recombined(NamedTuple):
 
 
 class Levels:
-    """Numbers the values by which observations are told apart: all of a narrow variable's, the observed ones of a wide
-    one's, and one number for all others of that.
+    """Numbers for the values that the observations distinguish, one after another over the variables.
+
+    A narrow variable has one number for each value. A wide variable has one for each observed value, and one more for
+    all other values. Example: a binary variable, then one of 1,000 values, of which 3 and 17 were observed. Values 0
+    and 1 have the numbers 0 and 1; 3 has number 2, 17 has number 3, and all others have number 4.
     """
 
     def __init__(self, kernel: Kernel, X: Ints) -> None:
         sizes = [s.size for s in kernel.spectra]
         wide = Columns(kernel).wide
-        self._seen = {int(j): np.unique(X[:, j]) for j in wide}
-        self.counts = np.array([len(self._seen[j]) + 1 if j in self._seen else k for j, k in enumerate(sizes)])
+        self._observed = {int(j): np.unique(X[:, j]) for j in wide}
+        self.counts = np.array([len(self._observed[j]) + 1 if j in self._observed else k for j, k in enumerate(sizes)])
         self._offset = np.cumsum(self.counts) - self.counts
         self.X = self.number(np.arange(X.shape[1]), X) - self._offset
 
     def number(self, i: Ints, values: Ints) -> Ints:
-        """Of values of variables i; the two are broadcast."""
+        """The numbers of values of variables i; the two arrays are broadcast."""
         out = self._offset[i] + values
-        for j, seen in self._seen.items():
+        for j, observed in self._observed.items():
             at = np.broadcast_to(i == j, out.shape)
-            place = np.minimum(np.searchsorted(seen, values[at]), len(seen) - 1)
-            out[at] = self._offset[j] + np.where(seen[place] == values[at], place, len(seen))
+            place = np.minimum(np.searchsorted(observed, values[at]), len(observed) - 1)
+            out[at] = self._offset[j] + np.where(observed[place] == values[at], place, len(observed))
         return np.asarray(out)
 
-    def of(self, j: int) -> tuple[Ints, slice]:
-        """Variable j's values that have a number of their own, and where their numbers are."""
-        values = self._seen.get(j, np.arange(self.counts[j]))
+    def values_of(self, j: int) -> tuple[Ints, slice]:
+        """The values of variable j that do not share their number, and the slice of these numbers."""
+        values = self._observed.get(j, np.arange(self.counts[j]))
         return values, slice(int(self._offset[j]), int(self._offset[j]) + len(values))
 
 
 class Ensemble:
-    """S conditioned Gaussian processes over the same rows X (n, d); each sample has its own values (S, n).
+    """S conditioned Gaussian processes over the same rows X (n, d), each with its values (S, n).
 
-    Values differ between samples where pending rows are fantasised, and are equal otherwise.
-    order: (n,) which observation of the data each row is, where all rows are of the data.
+    values  equal for all samples at observations, and different at pending rows, where they are fantasies
+    order   (n,) index in the data of each row of X; None if there are fantasies
     """
 
     def __init__(self, kernel: Kernel, hypers: list[Hyper], X: Ints, values: Floats, order: Ints | None = None) -> None:
@@ -104,36 +107,40 @@ class Ensemble:
         self.sums = Sums(self.tables, self.columns, X)
         self.complete = np.array([s.kind == "complete" for s in kernel.spectra])
         self.varies = not self.complete.all()
-        self.gps = self._conditioned()
+        self.gps = self._condition()
         self.alpha = np.stack([g.alpha for g in self.gps])
         self.mean = np.array([g.mean for g in self.gps])
 
-    def _conditioned(self) -> list[linalg.Conditioned]:
+    def _condition(self) -> list[linalg.ConditionedGP]:
+        """The Gaussian process of each sample, conditioned on its values."""
         H, K = self.columns.one_hot(self.X), np.empty((len(self.X), len(self.X)))
         return [
-            linalg.condition(_with_noise(self._fill(s, H, self.X, K), h), self.values[s], h.mean)
+            linalg.condition(_add_noise(self._fill(s, H, self.X, K), h), self.values[s], h.mean)
             for s, h in enumerate(self.hypers)
         ]
 
     @property
     def size(self) -> int:
+        """S, the number of samples."""
         return len(self.hypers)
 
     @cached_property
     def levels(self) -> Levels:
+        """The numbers of the values that the observations distinguish."""
         return Levels(self.kernel, self.X)
 
-    def by_level(self, weighted: Floats) -> Floats:
-        """(S, V, L): what is given per observation (S, V, n), summed over the observations with each of the levels."""
+    def sum_by_level(self, weighted: Floats) -> Floats:
+        """Sums (S, V, L) of numbers for each observation (S, V, n), over the observations with each level."""
         S, V, n = weighted.shape
-        return np.asarray((self._by_level @ weighted.reshape(-1, n).T).T).reshape(S, V, -1)
+        return np.asarray((self._level_indicators @ weighted.reshape(-1, n).T).T).reshape(S, V, -1)
 
     @cached_property
-    def _by_level(self) -> Any:
+    def _level_indicators(self) -> Any:
+        """One where an observation has the level, (L, n)."""
         return one_hot(self.levels.counts, self.levels.X).T
 
     def covariances(self, rows: Ints, first: int | None = None) -> Floats:
-        """Between rows and the (first) observations under every sample, (S, N, n)."""
+        """Covariances K (S, N, n) between rows and the (first) observations."""
         n, H = len(self.X[:first]), self.columns.one_hot(rows)
         if self.size * len(rows) * n <= BLOCK:
             return self.sums.covariances(H, rows, first=first)
@@ -143,50 +150,53 @@ class Ensemble:
         return K
 
     def _fill(self, s: int, H: Any, rows: Ints, out: Floats) -> Floats:
-        """Covariances of rows under sample s, a block at a time: fresh pages cost more than the arithmetic on them."""
+        """Write the covariances of rows under sample s into `out`, in blocks: fresh pages cost more than arithmetic."""
         n = out.shape[1]
         block = max(BLOCK // n, 1)
         for i in range(0, len(rows), block):
-            some = slice(i, i + block)
-            out[some] = self.sums.covariances(H[some], rows[some], slice(s, s + 1), n)[0]
+            at = slice(i, i + block)
+            out[at] = self.sums.covariances(H[at], rows[at], slice(s, s + 1), n)[0]
         return out
 
     @property
     def piece(self) -> int:
-        """Rows whose covariances may be held at a time."""
+        """Number of rows whose covariances may be held in memory at a time."""
         return max(ROOM // (self.size * len(self.X)), 1)
 
     def prior_variance(self, rows: Ints) -> Floats:
-        """(S, N)."""
+        """Prior variances (S, N) at rows, at least 1e-200: rounding may make them negative in a space of one point."""
         some = rows if self.varies else rows[:1]
         H = self.columns.one_hot(some)
-        return np.broadcast_to(np.maximum(self.tables.variances(H, some), TINY), (self.size, len(rows)))
+        return np.broadcast_to(np.maximum(self.tables.variances(H, some), 1e-200), (self.size, len(rows)))
 
-    def with_parents(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
-        """Prior covariances (S, N) of parents[owner] with what they are when variable i goes from value a to value c.
+    def parent_covariances(self, parents: Ints, owner: Ints, i: Ints, a: Ints, c: Ints) -> Floats:
+        """Prior covariances (S, N) of parents[owner] with neighbours: variable i has value a in one and c in the other.
 
-        Zero for wide variables, of whose pairs of values there is no table.
+        They are zero for wide variables, for whose pairs of values no table is kept.
         """
         known, out = np.flatnonzero(self.columns.offset[i] >= 0), np.zeros((self.size, len(owner)))
         i, a, c, owner = i[known], a[known], c[known], owner[known]
-        H, before, after = self.columns.one_hot(parents), self.columns.pair(i, a, a), self.columns.pair(i, a, c)
-        out[:, known] = self.tables.with_parent(H, parents, owner, i, before, after)
+        H, before, after = (
+            self.columns.one_hot(parents),
+            self.columns.pair_index(i, a, a),
+            self.columns.pair_index(i, a, c),
+        )
+        out[:, known] = self.tables.parent_covariances(H, parents, owner, i, before, after)
         return out
 
     def mu(self, K: Floats) -> Floats:
-        """Posterior mean (S, N) from covariances K (S, N, n)."""
+        """Posterior means (S, N) from covariances K (S, N, n)."""
         return np.asarray(self.mean[:, None] + np.matmul(K, self.alpha[:, :, None])[:, :, 0])
 
     def at_observations(self) -> Floats:
-        """mu at the observations (S, n): K alpha = (C - noise I) alpha = values - mean - noise alpha."""
+        """Posterior means at the observations (S, n): K alpha = (C - noise I) alpha = values - mean - noise alpha."""
         noise = np.exp([h.log_noise for h in self.hypers])
         return np.asarray(self.values - noise[:, None] * self.alpha)
 
     def sd(self, K: Floats, prior_variance: Floats) -> Floats:
-        """Posterior standard deviation (S, N) given the first m observations, from covariances K (S, N, m).
+        """Posterior standard deviations (S, N) given the first m observations, from covariances K (S, N, m).
 
-        With m < n that is an upper bound of the one given all.
-        K is overwritten.
+        With m < n they are upper bounds of those given all observations. K is overwritten.
         """
         m, explained = K.shape[2], np.empty(K.shape[:2])
         for s, conditioned in enumerate(self.gps):
@@ -195,7 +205,7 @@ class Ensemble:
         return np.sqrt(np.maximum(prior_variance - explained, 1e-12 * prior_variance))
 
     def predict(self, rows: Ints) -> tuple[Floats, Floats]:
-        """mu and sd at rows."""
+        """Posterior means and standard deviations at rows, each (S, N)."""
         if len(rows) > self.piece:
             parts = [self.predict(rows[i : i + self.piece]) for i in range(0, len(rows), self.piece)]
             mu, sd = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
@@ -204,21 +214,23 @@ class Ensemble:
         return self.mu(K), self.sd(K, self.prior_variance(rows))
 
     def mean_at(self, rows: Ints) -> Floats:
-        """mu at rows, averaged over the samples, (N,)."""
+        """Posterior means at rows, averaged over the samples, (N,)."""
         pieces = (rows[i : i + self.piece] for i in range(0, len(rows), self.piece))
         return np.concatenate([self.mu(self.covariances(some)).mean(axis=0) for some in pieces] or [np.empty(0)])
 
-    def left_out(self) -> tuple[Floats, Floats]:
+    def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and variance (S, n) of each observation given all others, noise included.
 
-        Leaving one out changes nothing but its own row and column of the covariance C, so that its prediction has a
-        closed form (Rasmussen and Williams 2006, equation 5.12): value - alpha_i / [C^-1]_ii and 1 / [C^-1]_ii.
+        They have a closed form (Rasmussen and Williams 2006, equation 5.12): value_i - alpha_i / [C^-1]_ii and
+        1 / [C^-1]_ii.
         """
         inverses = (lapack.dtrtri(g.L, lower=1)[0] for g in self.gps)
-        precision = np.stack([np.einsum("ij,ij->j", inverse, inverse) for inverse in inverses])  # of L^-T L^-1
+        precision = np.stack(
+            [np.einsum("ij,ij->j", inverse, inverse) for inverse in inverses]
+        )  # diagonal of C^-1 = L^-T L^-1
         return self.values - self.alpha / precision, 1.0 / precision
 
-    def joint(self, s: int, rows: Ints) -> tuple[Floats, Floats]:
+    def joint_prediction(self, s: int, rows: Ints) -> tuple[Floats, Floats]:
         """Mean (N,) and covariance (N, N) of the latent function at rows under sample s."""
         h, g, w = self.hypers[s], self.gps[s], self.w[s]
         K = cross(self.kernel, h.scales, w, rows, self.X)
@@ -226,30 +238,31 @@ class Ensemble:
         return g.mean + K @ g.alpha, cross(self.kernel, h.scales, w, rows, rows) - V.T @ V
 
     def extend(self, rng: np.random.Generator, rows: Ints) -> Ensemble:
-        """The ensemble given fantasies at pending rows: each sample draws its own noisy values there."""
+        """The ensemble conditioned also on fantasies at pending rows: noisy values that each sample draws there."""
         values = []
         for s, h in enumerate(self.hypers):
-            mean, cov = self.joint(s, rows)
-            L = linalg.cholesky(_with_noise(cov, h))
+            mean, cov = self.joint_prediction(s, rows)
+            L = linalg.cholesky(_add_noise(cov, h))
             values.append(np.append(self.values[s], mean + L @ rng.standard_normal(len(rows))))
         return Ensemble(self.kernel, self.hypers, np.concatenate([self.X, rows]), np.stack(values))
 
 
 def build(kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
-    """The ensemble of plain data, its most informative observations first."""
-    order = by_information(data)
+    """The ensemble of these samples given the data, the most informative observations first."""
+    order = order_by_information(data)
     return Ensemble(kernel, hypers, data.X[order], np.tile(data.y[order], (len(hypers), 1)), order)
 
 
-def by_information(data: Data) -> Ints:
-    """Observations in an order whose beginnings tell much, so that sd given such a beginning is close to sd.
+def order_by_information(data: Data) -> Ints:
+    """Indices of the observations, the most informative ones first: sd given the first ones is then close to sd.
 
-    Of the first FEW, half have the best values and half are far from all before; then, up to the share CLOSEST of all,
-    they take turns at both; the rest is sorted by value.
+    The first FEW are FEW / 2 with the best values, then FEW / 2 that are each far from all before. Up to the share
+    CLOSEST of all observations, the best remaining value and the farthest observation alternate. The others follow by
+    value.
     """
     n, by_value = len(data.y), np.argsort(data.y, kind="stable")
     H = one_hot(data.X.max(axis=0) + 1, data.X)
-    alike = dense(H @ H.T)
+    alike = to_dense(H @ H.T)
     chosen = by_value[: FEW // 2].tolist()
     nearest = alike[chosen].max(axis=0)
     nearest[chosen] = np.inf
@@ -262,7 +275,8 @@ def by_information(data: Data) -> Ints:
     return np.concatenate([chosen, by_value[nearest[by_value] < np.inf]]).astype(np.intp)
 
 
-def _with_noise(K: Floats, h: Hyper) -> Floats:
+def _add_noise(K: Floats, h: Hyper) -> Floats:
+    """A copy of K (n, n) with the noise variance added to the diagonal."""
     C = np.array(K)
     C.flat[:: len(C) + 1] += math.exp(h.log_noise)
     return C

@@ -1,28 +1,31 @@
-"""Rows made of others: recombined halves, and neighbours, which differ from a parent in one variable.
+"""Fast predictions of many similar rows: recombined halves, and neighbours, which differ from a parent in one variable.
 
 Notation
     S, n        posterior samples, observations; M columns of one-hot rows (see `cross.Columns`)
     V, N        parents, neighbours
-    L           levels: values by which observations are told apart (see `ensemble.Levels`)
+    L           number of all levels: values that the observations distinguish (see `ensemble.Levels`)
+    Q           number of layers (see `Kernel.layers`)
     K           (S, V, n) covariances of V rows with the observations
     alpha       (S, n) C^-1 (y - mean)
-    A           (S, M, n) each value's factor with each observation (`Kernel.factor`); of a wide variable's values,
-                factors are computed when asked for
-    a, c        the value a changed variable had, and the one it gets; u = A at a
-    x, x'       a parent and a neighbour of it: variable i has value a in x and c in x'
+    A           (S, M, n) factor of each narrow variable's values with each observation (`Kernel.factor`); those of wide
+                variables are computed on request
+    i           the variable in which a neighbour differs from its parent
+    a, c        value of variable i in the parent, and in the neighbour; u its factor in the parent
+    x, x'       a parent and its neighbour
     v, v', k    prior variances of f(x) and f(x'), and their prior covariance
     sd, sd'     posterior standard deviations of f(x) and f(x')
 
-A covariance is a sum of products of what the two halves of a row contribute (`Kernel.halves`), and grows with one
-variable's factor by `Kernel.rest`. Means need the latter summed over observations only by the observations' value of
-the changed variable: one matrix product gives all neighbours' means.
+A covariance is a sum of products of two half rows' factors (`Kernel.half_factors`). It is affine in the factor of one
+variable, with slope `Kernel.factor_slope`. A mean needs this slope summed over the observations with each value of the
+changed variable: one matrix product gives the means of all neighbours.
 
-Two bounds of sd' come before sd' itself, the cheaper first. A priori f(x') = (k / v) f(x) + e with e independent of
-f(x) and of variance v' - k^2 / v; data shrink that variance, and the spread of a sum is at most the sum of spreads:
+There are two upper bounds of sd', and the cheaper one is used first. A priori f(x') = (k / v) f(x) + e, where e is
+independent of f(x) and has variance v' - k^2 / v. Data shrink this variance, and the standard deviation of a sum is at
+most the sum of standard deviations:
 
     sd' <= |k| / v * sd + sqrt(v' - k^2 / v) = sqrt(v') (rho sd / sqrt(v) + sqrt(1 - rho^2)),  rho = |k| / sqrt(v v')
 
-This bound is close where the variable matters little. The second bound is sd' given some of the observations only.
+This bound is tight where the variable matters little. The second bound is sd' given some of the observations only.
 """
 
 from __future__ import annotations
@@ -36,38 +39,32 @@ import numpy as np
 from scipy.linalg import blas
 
 from carbo.kernels.base import Factors
-from carbo.kernels.cross import Sums, dense
+from carbo.kernels.cross import Sums, to_dense
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.surrogate.ensemble import CLOSEST, FEW, ROOM, Ensemble, Recombined
 
-MANY = 256
-"""Features of windows from which on neighbours are computed from the features that differ from their parent's."""
 Covariances = Callable[[Ints, int | None], Floats]
 """(index, first) -> covariances (S, len(index), first) of those rows with the first observations, or with all."""
-ROUNDING = 1e-8
-"""By how much rounding may leave too little of 1 - rho^2."""
-FARTHER, FEWEST = 0.2, 24
-"""Share of a closer bound's observations that the one before it is given, and how few make no bound worth its price."""
 
 
-class Half(NamedTuple):
-    """Half rows: one-hot H (B, R, M), zero outside their own variables (B, d), and what they were made of (B, R, d)."""
+class HalfRows(NamedTuple):
+    """Half rows: one-hot H (B, R, M), zero outside of `own` (B, d), their variables; and the whole rows (B, R, d)."""
 
     H: Floats
     rows: Ints
     own: Bools
 
-    def sums(self, of: Sums, s: int) -> list[Floats]:
-        """(B, R, n) each, under sample s."""
-        return [total[0] for total in of.at(self.H, self.rows, self.own, slice(s, s + 1))]
+    def sums(self, sums: Sums, s: int) -> list[Floats]:
+        """The sums of their own variables with the observations under sample s, each (B, R, n)."""
+        return [total[0] for total in sums.at(self.H, self.rows, self.own, slice(s, s + 1))]
 
 
-def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Half, Half]:
-    """The left and the right ones."""
+def split_halves(ensemble: Ensemble, starts: Recombined) -> tuple[HalfRows, HalfRows]:
+    """The left and the right halves of recombined rows."""
     columns, (B, R, d) = ensemble.columns, starts.left.shape
     left, right = (
-        Half(
-            dense(columns.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1)
+        HalfRows(
+            to_dense(columns.one_hot(rows.reshape(B * R, d))).reshape(B, R, -1)
             * np.repeat(own[:, columns.narrow], columns.sizes, axis=1)[:, None],
             rows,
             own,
@@ -77,126 +74,147 @@ def halves(ensemble: Ensemble, starts: Recombined) -> tuple[Half, Half]:
     return left, right
 
 
-class Neighbours:
-    """Means and spreads of rows made of others under one ensemble."""
+class NeighbourPredictor:
+    """Predictions of recombined rows and of neighbours under one ensemble.
 
-    def __init__(self, ensemble: Ensemble) -> None:
-        self._of, self._kernel = ensemble, ensemble.kernel
+    sparse_from     number of windows' features from which on covariances of neighbours are computed from the features
+                    that differ from their parent's
+    """
 
-    def spread(self, starts: Recombined) -> tuple[Floats, Floats]:
-        """mu and an upper bound of sd of all recombined rows, each (S, len(starts))."""
-        of = self._of
-        variance = of.prior_variance(starts.rows(np.arange(len(starts) if of.varies else 1)))
-        left, right = halves(of, starts)
+    def __init__(self, ensemble: Ensemble, sparse_from: int = 256) -> None:
+        self._ensemble, self._kernel, self._sparse_from = ensemble, ensemble.kernel, sparse_from
+
+    def bound_recombined(self, starts: Recombined) -> tuple[Floats, Floats]:
+        """Posterior means of all recombined rows, and upper bounds of their sd, each (S, len(starts))."""
+        ensemble = self._ensemble
+        variance = ensemble.prior_variance(starts.rows(np.arange(len(starts) if ensemble.varies else 1)))
+        left, right = split_halves(ensemble, starts)
         B, R, _ = starts.left.shape
-        mu, explained = np.empty((of.size, B, R, R)), np.empty((of.size, B * R * R))
-        K, spare = (np.empty((B, R, R, min(FEW, len(of.X)))) for _ in range(2))  # fresh pages cost more than products
-        windowed = len(of.tables.windows) > 0
-        Psi = of.tables.windows.features(starts.rows(np.arange(len(starts) if windowed else 0)))
-        for s, weights in enumerate(of.tables.weights):
-            weighted, _ = self._kernel.halves(weights, self._kernel.layers(left.sums(of.sums, s)))
-            _, plain = self._kernel.halves(weights, self._kernel.layers(right.sums(of.sums, s)))
-            tall = np.concatenate([own * of.alpha[s] for own in weighted], axis=2)
+        mu, explained = np.empty((ensemble.size, B, R, R)), np.empty((ensemble.size, B * R * R))
+        # two buffers for all samples: fresh pages cost more than the products
+        K, spare = (np.empty((B, R, R, min(FEW, len(ensemble.X)))) for _ in range(2))
+        windowed = len(ensemble.tables.windows) > 0
+        Psi = ensemble.tables.windows.features(starts.rows(np.arange(len(starts) if windowed else 0)))
+        for s, weights in enumerate(ensemble.tables.weights):
+            weighted, _ = self._kernel.half_factors(weights, self._kernel.layers(left.sums(ensemble.sums, s)))
+            _, plain = self._kernel.half_factors(weights, self._kernel.layers(right.sums(ensemble.sums, s)))
+            tall = np.concatenate([factor * ensemble.alpha[s] for factor in weighted], axis=2)
             mu[s] = tall @ np.concatenate(plain, axis=2).transpose(0, 2, 1)
             np.multiply(weighted[0][:, :, None, :FEW], plain[0][:, None, :, :FEW], out=K)
             for one, other in zip(weighted[1:], plain[1:], strict=True):
                 K += np.multiply(one[:, :, None, :FEW], other[:, None, :, :FEW], out=spare)
-            of.sums.add_windows(K.reshape(1, B * R * R, -1), Psi, slice(s, s + 1), FEW)
-            few = np.asfortranarray(of.gps[s].L[:FEW, :FEW])
+            ensemble.sums.add_windows(K.reshape(1, B * R * R, -1), Psi, slice(s, s + 1), FEW)
+            few = np.asfortranarray(ensemble.gps[s].L[:FEW, :FEW])
             V = blas.dtrsm(1.0, few, K.reshape(B * R * R, -1).T, lower=1, overwrite_b=1).T
             explained[s] = np.vecdot(V, V)
-        mu += of.mean[:, None, None, None]
-        means = mu.reshape(of.size, -1)
+        mu += ensemble.mean[:, None, None, None]
+        means = mu.reshape(ensemble.size, -1)
         if windowed:
             means += self._window_means(Psi)
         return means, np.sqrt(np.maximum(variance - explained, 1e-12 * variance))
 
-    def around(self, parents: Ints, rows: Ints, owner: Ints) -> Around:
-        """What is known of rows that each differ in one variable from parents[owner], before any sd is computed."""
-        of, kernel, change = self._of, self._kernel, Change(self._of, parents, rows, owner)
-        layers = kernel.layers(of.sums.at(of.columns.one_hot(parents), parents))
-        weights = of.tables.weights
-        K = np.asarray(sum(c[:, None, None] * own for c, own in zip(weights.T, layers, strict=True)))
-        below = np.stack(kernel.below(layers), axis=1)  # (S, Q, V, n)
-        mu = of.mu(K)[:, owner]
-        windowed, Psi = len(of.tables.windows) > 0, of.tables.windows.features(rows)
+    def predict_neighbours(self, parents: Ints, rows: Ints, owner: Ints) -> NeighbourPredictions:
+        """Predictions of rows (N, d) that each differ in one variable from parents[owner]; sd comes on request."""
+        ensemble, kernel, change = self._ensemble, self._kernel, SingleChanges(self._ensemble, parents, rows, owner)
+        layers = kernel.layers(ensemble.sums.at(ensemble.columns.one_hot(parents), parents))
+        weights = ensemble.tables.weights
+        K = np.asarray(sum(weight[:, None, None] * layer for weight, layer in zip(weights.T, layers, strict=True)))
+        lower = np.stack(kernel.lower_layers(layers), axis=1)  # (S, Q, V, n)
+        mu = ensemble.mu(K)[:, owner]
+        windowed, Psi = len(ensemble.tables.windows) > 0, ensemble.tables.windows.features(rows)
         if windowed:
             mu += self._window_means(Psi)
-        by_level = np.stack([of.by_level(below[:, q] * of.alpha[:, None]) for q in range(below.shape[1])], axis=1)
-        flat = np.flatnonzero(of.complete[change.i])
-        self._add_flat(mu, by_level, change, owner, flat)
-        for j in np.flatnonzero(~of.complete):
-            of_j = np.flatnonzero(change.i == j)
-            levels, numbers = of.levels.of(int(j))
-            for s in range(of.size):
-                new, u = (self._between(s, int(j), v[of_j], levels) for v in (change.c, change.a))
-                by = by_level[s][:, owner[of_j], numbers]
-                mu[s, of_j] += np.vecdot(new - u, kernel.rest(weights[s], u, by))
+        by_level = np.stack(
+            [ensemble.sum_by_level(lower[:, q] * ensemble.alpha[:, None]) for q in range(lower.shape[1])], axis=1
+        )
+        self._add_complete_graphs(mu, by_level, change)
+        self._add_other_graphs(mu, by_level, change)
+        variance, parent_Psi = ensemble.prior_variance(rows), ensemble.tables.windows.features(parents)
+        K_windowed = ensemble.sums.add_windows(K.copy(), parent_Psi) if windowed else K
 
         def covariances(index: Ints, first: int | None) -> Floats:
             i, at = change.i[index], owner[index]
             factors = Factors(*(partial(self._factors, i, v[index], first) for v in (change.a, change.c)))
-            if Psi.shape[1] <= MANY:
-                new = kernel.changed(K, below, at, factors, weights)
-                return of.sums.add_windows(new, Psi[index], first=first)
-            new = kernel.changed(whole, below, at, factors, weights)
-            return of.sums.add_moved(new, Psi[index] - parent[at], first)
+            if Psi.shape[1] <= self._sparse_from:
+                new = kernel.neighbour_covariances(K, lower, at, factors, weights)
+                return ensemble.sums.add_windows(new, Psi[index], first=first)
+            new = kernel.neighbour_covariances(K_windowed, lower, at, factors, weights)
+            return ensemble.sums.add_window_changes(new, Psi[index] - parent_Psi[at], first)
 
-        variance, parent = of.prior_variance(rows), of.tables.windows.features(parents)
-        whole = of.sums.add_windows(K.copy(), parent) if windowed else K
-        return Around(of, mu, variance, lambda: capped(of, parents, whole, change, variance), covariances)
+        return NeighbourPredictions(
+            ensemble,
+            mu,
+            variance,
+            lambda: sd_bound_from_parent(ensemble, parents, K_windowed, change, variance),
+            covariances,
+        )
 
     def _window_means(self, Psi: Floats) -> Floats:
-        """(S, N): what windows, features Psi (N, F), add to the means."""
+        """The windows' part of the means (S, N) of rows with features Psi (N, F)."""
         return np.asarray((Psi @ self._window_alpha).T)
 
     @cached_property
     def _window_alpha(self) -> Floats:
-        """(F, S): the observations' features, summed with alpha and weighted."""
-        of = self._of
-        return np.asarray((of.sums.Psi.T @ of.alpha.T) * of.tables.window_weights[:, of.tables.windows.owner].T)
+        """Weighted sums of the observations' features times alpha, (F, S)."""
+        ensemble = self._ensemble
+        return np.asarray(
+            (ensemble.sums.Psi.T @ ensemble.alpha.T)
+            * ensemble.tables.window_weights[:, ensemble.tables.windows.owner].T
+        )
 
-    def _add_flat(self, mu: Floats, by_level: Floats, change: Change, owner: Ints, flat: Ints) -> None:
-        """Complete graphs: only observations that have the old or the new value are nearer or farther than before."""
-        i, rest = change.i[flat], self._kernel.rest
-        same, other = (factor[:, i] for factor in self._flat)  # (S, N)
-        for s, weights in enumerate(self._of.tables.weights):
-            before = by_level[s][:, owner[flat], change.old[flat]]  # (Q, N)
-            after = by_level[s][:, owner[flat], change.new[flat]]
+    def _add_complete_graphs(self, mu: Floats, by_level: Floats, change: SingleChanges) -> None:
+        """Add the changes on complete graphs to mu: only factors with the old and the new value change."""
+        at = np.flatnonzero(self._ensemble.complete[change.i])
+        owner, slope = change.owner[at], self._kernel.factor_slope
+        same, other = (factor[:, change.i[at]] for factor in self._equality_factors)  # (S, N)
+        for s, weights in enumerate(self._ensemble.tables.weights):
+            before = by_level[s][:, owner, change.old[at]]  # (Q, N)
+            after = by_level[s][:, owner, change.new[at]]
             gap = other[s] - same[s]
-            mu[s, flat] += gap * rest(weights, same[s], before) - gap * rest(weights, other[s], after)
+            mu[s, at] += gap * slope(weights, same[s], before) - gap * slope(weights, other[s], after)
+
+    def _add_other_graphs(self, mu: Floats, by_level: Floats, change: SingleChanges) -> None:
+        """Add the changes on all other graphs to mu: factors with every observed value change."""
+        ensemble = self._ensemble
+        for j in np.flatnonzero(~ensemble.complete):
+            at = np.flatnonzero(change.i == j)
+            values, numbers = ensemble.levels.values_of(int(j))
+            for s, weights in enumerate(ensemble.tables.weights):
+                new, u = (self._factors_between(s, int(j), v[at], values) for v in (change.c, change.a))
+                sums = by_level[s][:, change.owner[at], numbers]
+                mu[s, at] += np.vecdot(new - u, self._kernel.factor_slope(weights, u, sums))
 
     @cached_property
-    def _flat(self) -> tuple[Floats, Floats]:
-        """(S, d) factors of equal and of unequal values of complete graphs."""
-        each = [self._kernel.flat(h.scales) for h in self._of.hypers]
+    def _equality_factors(self) -> tuple[Floats, Floats]:
+        """Factors of equal and of unequal values on complete graphs, each (S, d)."""
+        each = [self._kernel.equality_factors(h.scales) for h in self._ensemble.hypers]
         return np.stack([same for same, _ in each]), np.stack([other for _, other in each])
 
     @cached_property
     def _A(self) -> Floats:
-        return self._kernel.factor(self._of.sums.tables[0])
+        return self._kernel.factor(self._ensemble.sums.terms[0])
 
     def _factors(self, i: Ints, values: Ints, first: int | None) -> Floats:
-        """(S, len(i), n): factors of those values of variables i with the (first) observations."""
-        of, offset = self._of, self._of.columns.offset[i]
+        """Factors (S, len(i), n) of these values of variables i with the (first) observations."""
+        ensemble, offset = self._ensemble, self._ensemble.columns.offset[i]
         narrow = offset >= 0
         if narrow.all():
             return self._A[:, offset + values, :first]
-        out = np.empty((of.size, len(i), len(of.X[:first])))
+        out = np.empty((ensemble.size, len(i), len(ensemble.X[:first])))
         out[:, narrow] = self._A[:, (offset + values)[narrow], :first]
         for j in np.unique(i[~narrow]):
             at = i == j
-            out[:, at] = self._kernel.factor(of.sums.entries(int(j), values[at], first))
+            out[:, at] = self._kernel.factor(ensemble.sums.first_wide_terms(int(j), values[at], first))
         return out
 
-    def _between(self, s: int, j: int, values: Ints, levels: Ints) -> Floats:
-        """Factors of variable j between those values and levels under sample s, (len(values), len(levels))."""
-        kernel, scales = self._kernel, self._of.hypers[s].scales
-        return kernel.factor(kernel.summands(scales, j, kernel.table(scales, j).at(values[:, None], levels))[0])
+    def _factors_between(self, s: int, j: int, values: Ints, others: Ints) -> Floats:
+        """Factors (len(values), len(others)) of variable j between values and other values under sample s."""
+        kernel, scales = self._kernel, self._ensemble.hypers[s].scales
+        return kernel.factor(kernel.summands(scales, j, kernel.table(scales, j).at(values[:, None], others))[0])
 
 
-class Change:
-    """Which variable i of each neighbour differs from its parent, from value a (level old) to value c (level new)."""
+class SingleChanges:
+    """Changes from parents[owner] to their neighbours: variable i goes from value a to c, from level `old` to `new`."""
 
     def __init__(self, ensemble: Ensemble, parents: Ints, rows: Ints, owner: Ints) -> None:
         self.owner = owner
@@ -206,10 +224,10 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
-    """Neighbours: their mu and prior variance, each (S, N), and the covariances of any of them.
+class NeighbourPredictions:
+    """Predictions of N neighbours: mu and prior variance, each (S, N), and covariances of any of them.
 
-    first_bound: computes `cap`, which whoever asks for mu alone does not need.
+    first_bound     function that computes `sd_bound`, on request because not every caller needs it
     """
 
     ensemble: Ensemble
@@ -219,31 +237,34 @@ class Around:
     covariances: Covariances
 
     @cached_property
-    def cap(self) -> Floats:
-        """A bound of sd, (S, N)."""
+    def sd_bound(self) -> Floats:
+        """The first upper bound of sd, (S, N)."""
         return self.first_bound()
 
     @property
-    def stages(self) -> list[int]:
-        """How many observations each closer bound is given."""
-        counts, m = list[int](), int(CLOSEST * len(self.ensemble.X))
-        while m >= FEWEST:
-            counts.insert(0, m)
-            m = int(FARTHER * m)
-        return counts
+    def bound_sizes(self) -> list[int]:
+        """Numbers of first observations for tighter and tighter bounds `sd(index, first)`, ascending."""
+        sizes, m = list[int](), int(CLOSEST * len(self.ensemble.X))
+        while m >= 24:  # a bound from fewer observations is not worth its cost
+            sizes.insert(0, m)
+            m = int(0.2 * m)
+        return sizes
 
     def sd(self, index: Ints, first: int | None = None) -> Floats:
-        """sd of those neighbours, (S, len(index)); given only the first observations: an upper bound of it."""
+        """sd (S, len(index)) of these neighbours given all observations; given the first ones only, an upper bound."""
         piece = self.ensemble.piece if first is None else max(ROOM // (self.ensemble.size * first), 1)
-        some = [index[i : i + piece] for i in range(0, len(index), piece)] or [index]
-        each = [self.ensemble.sd(self.covariances(part, first), self.prior_variance[:, part]) for part in some]
+        parts = [index[i : i + piece] for i in range(0, len(index), piece)] or [index]
+        each = [self.ensemble.sd(self.covariances(part, first), self.prior_variance[:, part]) for part in parts]
         return np.concatenate(each, axis=1) if len(each) > 1 else each[0]
 
 
-def capped(ensemble: Ensemble, parents: Ints, K: Floats, change: Change, prior_variance: Floats) -> Floats:
-    """(S, N) the first bound, from the parents' covariances K (S, V, n); the prior's sd where that is less."""
-    v, before = ensemble.prior_variance(parents), np.sqrt(prior_variance)
-    left = (ensemble.sd(K.copy(), v) / np.sqrt(v))[:, change.owner]
-    k = ensemble.with_parents(parents, change.owner, change.i, change.a, change.c)
-    rho = np.minimum(np.abs(k) / (np.sqrt(v)[:, change.owner] * before), 1.0)
-    return np.asarray(before * np.minimum(rho * left + np.sqrt(1.0 - rho * rho + ROUNDING), 1.0))
+def sd_bound_from_parent(
+    ensemble: Ensemble, parents: Ints, K: Floats, change: SingleChanges, prior_variance: Floats
+) -> Floats:
+    """The first upper bound (S, N) of sd, from the parents' covariances K (S, V, n), or the prior's sd if less."""
+    v, prior_sd = ensemble.prior_variance(parents), np.sqrt(prior_variance)
+    parent_share = (ensemble.sd(K.copy(), v) / np.sqrt(v))[:, change.owner]
+    k = ensemble.parent_covariances(parents, change.owner, change.i, change.a, change.c)
+    rho = np.minimum(np.abs(k) / (np.sqrt(v)[:, change.owner] * prior_sd), 1.0)
+    own_share = np.sqrt(1.0 - rho * rho + 1e-8)  # rounding may leave too little of 1 - rho^2
+    return np.asarray(prior_sd * np.minimum(rho * parent_share + own_share, 1.0))

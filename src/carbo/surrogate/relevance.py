@@ -1,4 +1,4 @@
-"""Which variables matter: Sobol' total effects of the posterior mean, one a posterior sample.
+"""Relevance of variables: Sobol' total effects of the posterior mean, for each posterior sample.
 
 Notation
     f_s         posterior mean under sample s, on the scale of the values
@@ -16,17 +16,13 @@ import numpy as np
 from carbo.numerics.types import Floats, Ints
 from carbo.space.row_space import RowSpace
 from carbo.surrogate.ensemble import Ensemble
-from carbo.surrogate.neighbours import Neighbours
-
-BASE_ROWS = 256
-AT_ONCE = 32
-"""Variables that are redrawn at a time."""
+from carbo.surrogate.neighbours import NeighbourPredictor
 
 
 class Influence(NamedTuple):
-    """Posterior mean and 10% and 90% quantiles of a variable's total effect: its share of the variation, 0 to 1.
+    """A variable's share of the function's variation, 0 to 1: mean, 10 % and 90 % quantile over the posterior.
 
-    Shares of variables that interact overlap, so they may add up to more than one.
+    The shares of variables that interact overlap, so all shares may add up to more than one.
     """
 
     mean: float
@@ -36,11 +32,11 @@ class Influence(NamedTuple):
 
 @dataclass(frozen=True)
 class Relevance:
-    """Influence by variable, largest first, and the share of the model's signal variance at each order of interaction.
+    """The influence of each variable, largest first, and shares of the model's signal variance.
 
-    `orders` maps "1", "2", ... (and "all" for the full product) to shares; None where the kernel has no orders.
-    `adjacent` is the share of parts that only variables next to each other have, each counted at its order too; None
-    where the model has none, because the data did not ask for them.
+    orders      the share of each order of interaction, "1", "2", ...; None if the kernel has no orders
+    adjacent    the share of the parts for variables next to each other, which `orders` counts too; None if the model
+                has no such parts, because the data give no evidence for them
     """
 
     variables: dict[str, Influence]
@@ -61,38 +57,49 @@ class Relevance:
         return "\n".join(lines)
 
 
-def influence(
-    rng: np.random.Generator, model: Ensemble, space: RowSpace, value: Callable[[Floats], Floats]
+def measure_relevance(
+    rng: np.random.Generator,
+    model: Ensemble,
+    space: RowSpace,
+    value: Callable[[Floats], Floats],
+    count: int = 256,
+    at_once: int = 32,
 ) -> Relevance:
-    """The relevance report of a conditioned model; `value` undoes the warp of what it predicts."""
-    base, other = space.random_rows(rng, BASE_ROWS), space.random_rows(rng, BASE_ROWS)
+    """The relevance of the variables under a conditioned model, estimated from `count` random rows.
+
+    value       function from the model's predictions to the scale on which effects are measured
+    at_once     number of variables that are redrawn at a time
+    """
+    base, other = space.random_rows(rng, count), space.random_rows(rng, count)
     f = value(model.mu(model.covariances(base)))
-    effects, quick = np.zeros((space.dim, model.size)), Neighbours(model)
-    for start in range(0, space.dim, AT_ONCE):
-        some = range(start, min(start + AT_ONCE, space.dim))
-        for i, g in zip(some, redrawn(quick, base, other, some), strict=True):
-            effects[i] = _effect(f, np.where(other[:, i] == base[:, i], f, value(g)))
-    effects = np.minimum(effects, 1.0)  # an estimate from BASE_ROWS rows can exceed what it estimates
+    effects, predictor = np.zeros((space.dim, model.size)), NeighbourPredictor(model)
+    for start in range(0, space.dim, at_once):
+        some = range(start, min(start + at_once, space.dim))
+        for i, g in zip(some, redraw_means(predictor, base, other, some), strict=True):
+            effects[i] = _total_effect(f, np.where(other[:, i] == base[:, i], f, value(g)))
+    effects = np.minimum(effects, 1.0)  # an estimate may exceed 1, its target cannot
     low, high = np.quantile(effects, [0.1, 0.9], axis=1)
     order = np.argsort(-effects.mean(axis=1), kind="stable")
     shares = {space.names[i]: Influence(float(effects[i].mean()), float(low[i]), float(high[i])) for i in order}
-    return Relevance(shares, *model.kernel.shares(np.array(model.w)))
+    return Relevance(shares, *model.kernel.variance_shares(np.array(model.w)))
 
 
-def redrawn(model: Neighbours, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
-    """(len(which), S, N) means at base rows (N, d), one of these variables at a time as in the other rows.
+def redraw_means(predictor: NeighbourPredictor, base: Ints, other: Ints, which: Sequence[int]) -> Floats:
+    """Posterior means (len(which), S, N) at base rows (N, d) with one of these variables taken from the other rows.
 
-    Where the two rows agree in it, the mean is undefined.
+    The mean is undefined where a base row and the other row have the same value of this variable.
     """
     rows = np.tile(base, (len(which), 1, 1))
     for k, i in enumerate(which):
         rows[k, :, i] = other[:, i]
     owner = np.tile(np.arange(len(base)), len(which))
-    mu = model.around(base, rows.reshape(-1, rows.shape[2]), owner).mu
+    mu = predictor.predict_neighbours(base, rows.reshape(-1, rows.shape[2]), owner).mu
     return mu.reshape(-1, len(which), len(base)).transpose(1, 0, 2)
 
 
-def _effect(f: Floats, g: Floats) -> Floats:
-    """(S,) T_i from means (S, N) at rows and at the same rows with x_i redrawn."""
-    variance = np.maximum(f.var(axis=1) + g.var(axis=1), 1e-300) / 2.0  # of both: one alone may miss a spike
+def _total_effect(f: Floats, g: Floats) -> Floats:
+    """The total effect T_i (S,) from means (S, N) at rows, f, and at the same rows with x_i redrawn, g."""
+    variance = (
+        np.maximum(f.var(axis=1) + g.var(axis=1), 1e-300) / 2.0
+    )  # over both sets of rows: one of them may miss a spike
     return np.asarray(np.mean((f - g) ** 2, axis=1) / (2.0 * variance))

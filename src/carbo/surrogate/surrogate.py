@@ -23,12 +23,12 @@ from carbo.kernels.base import Kernel
 from carbo.kernels.orders import Orders
 from carbo.kernels.product import Product
 from carbo.kernels.spectra import Spectrum, spectra_of
-from carbo.numerics.threads import limited
+from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import STANDARD, Settings
 from carbo.space.row_space import RowSpace
 from carbo.surrogate.ensemble import Ensemble, build
-from carbo.surrogate.subset import Given, Shares, shares, spared
+from carbo.surrogate.subset import SubsetData, Subsets, choose_subsets, thin_samples
 
 FAILURE_SAMPLES = 3
 """Posterior samples of the model of failures; its burn-in is as long as the objective's."""
@@ -54,14 +54,14 @@ class Belief(NamedTuple):
 
 
 class View(NamedTuple):
-    """Observations as the objective's model sees them: the successful ones, their shares, and the scale of y."""
+    """Observations as the objective's model sees them: the successful ones, their subsets, and the scale of y."""
 
     data: Data
-    share: Shares
+    share: Subsets
     scale: Scale
 
     @property
-    def given(self) -> Given:
+    def given(self) -> SubsetData:
         return self.share.of(self.data)
 
 
@@ -97,7 +97,7 @@ class Posterior(NamedTuple):
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each of y given all others, as values are told; NaN for what is not seen."""
-        mean, variance = self.model.left_out()
+        mean, variance = self.model.leave_one_out()
         means, sds = (np.full(len(self.view.data.y), np.nan) for _ in range(2))
         means[self.seen], sds[self.seen] = self.view.scale.back(mean, np.sqrt(variance))
         return means, sds
@@ -135,7 +135,7 @@ class Surrogate:
         X, values = observations.X[observations.succeeded], observations.values[observations.succeeded]
         share, shape, chain = self._shares(X, values), belief.shape, belief.chain
         if not self.models.alone:
-            with limited(len(share.learn), self.settings.threads):
+            with limit_threads(len(share.learn), self.settings.threads):
                 shape, mode = reselect(shape, X[share.learn], values[share.learn], self.models, len(values))
             if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
                 chain = Chain(mode, chain.tuning if shape.adjacent == belief.shape.adjacent else None)
@@ -143,18 +143,18 @@ class Surrogate:
         return belief._replace(chain=chain, shape=shape), View(Data(X, y), share, scale)
 
     def draw(
-        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: Given, samples: int | None = None
+        self, rng: np.random.Generator, chain: Chain | None, model: Model, given: SubsetData, samples: int | None = None
     ) -> tuple[Chain, Ensemble]:
         """The chain advanced by one draw, and the ensemble that its samples make; `samples`: not as many as usual."""
         sampling = self.settings.sampling if samples is None else self.settings.sampling._replace(samples=samples)
-        with limited(len(given.learn.y), self.settings.threads):
+        with limit_threads(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
         return chain, self.condition(model.kernel, hypers, given.predict)
 
     def condition(self, kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
         """The ensemble of these samples, of fewer of them where observations are very many."""
         if self.settings.predict_from is not None:
-            hypers = spared(hypers, len(data.y))
+            hypers = thin_samples(hypers, len(data.y))
         return build(kernel, hypers, data)
 
     def _fit_failures(
@@ -165,8 +165,8 @@ class Surrogate:
         chain, model = self.draw(rng, chain, self.failure_model, given, FAILURE_SAMPLES)
         return chain, Failures(model, scale)
 
-    def _shares(self, X: Ints, values: Floats) -> Shares:
-        return shares(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
+    def _shares(self, X: Ints, values: Floats) -> Subsets:
+        return choose_subsets(self._spectra, X, values, (self.settings.learn_from, self.settings.predict_from))
 
 
 KERNELS: dict[str, Callable[[tuple[Spectrum, ...], int], Kernel]] = {
