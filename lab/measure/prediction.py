@@ -128,14 +128,14 @@ def judge(ensemble: Ensemble, scale: Scale, told: Floats, rows: Ints, values: Fl
 
     mu, sd = ensemble.predict(rows)
     spread = np.sqrt(sd**2 + np.exp([[h.log_noise] for h in ensemble.hypers]))
-    y, log_slope = scale.seen(values)
+    y, log_slope = scale.transform(values)
     z = (y - mu) / spread
     of_y = logsumexp(-0.5 * z * z - np.log(spread), axis=0) - math.log(len(mu))
     log_density = of_y + log_slope - math.log(scale.size)
     level, unit = float(np.mean(told)), float(np.std(told)) or 1.0
     plain = -0.5 * ((values - level) / unit) ** 2 - math.log(unit)
     below = ndtr(z).mean(axis=0)
-    mean, _ = scale.back(mu, spread)
+    mean, _ = scale.moments(mu, spread)
     return {
         "gain": float(np.mean(log_density - plain)),
         "within50": float(np.mean(np.abs(below - 0.5) < 0.25)),

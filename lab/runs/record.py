@@ -19,7 +19,7 @@ import numpy as np
 
 from carbo.errors import DataError
 from carbo.numerics.types import Floats, Ints
-from carbo.settings import dotted, implied, nested
+from carbo.settings import flatten, is_implied, unflatten
 
 FORMAT = 1
 LIMITS, LONGEST = ("learn_from", "predict_from"), 400
@@ -86,13 +86,13 @@ def canonical(value: Any) -> str:
 def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     """A method's settings without those that change nothing, so that equal settings of different revisions are equal.
 
-    Left out are settings that say what their absence says too (`carbo.settings.implied`), and limits that no run
+    Left out are settings that say what their absence says too (`carbo.settings.is_implied`), and limits that no run
     reaches.
     """
-    named = dotted(settings) if "priors" in settings else dict(settings)
+    named = flatten(settings) if "priors" in settings else dict(settings)
     unreached = {key for key in LIMITS if named.get(key) is not None and named[key] >= LONGEST}
-    kept = {key: value for key, value in named.items() if key not in unreached and not implied(key, named)}
-    return nested(kept) if "priors" in settings else kept
+    kept = {key: value for key, value in named.items() if key not in unreached and not is_implied(key, named)}
+    return unflatten(kept) if "priors" in settings else kept
 
 
 def line(record: Record) -> str:

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     __version__: str
 
 _LATER = {"Best": "carbo.optimizer", "Optimizer": "carbo.optimizer"}
-"""Names whose module takes several times as long to import as all the others: imported when they are first used."""
+"""Names that are imported at their first use, because their modules take long to import."""
 
 _OPTIONAL = {
     "CarboSampler": ("carbo.integrations.optuna.sampler", "optuna", "tune"),
     "CarboSearcher": ("carbo.integrations.ray.searcher", "ray", "ray"),
 }
-"""Names that need another package: the module, that package, and the extra that installs it."""
+"""Names that need another package: the module of the name, the package, and the extra that installs it."""
 
 
 def __getattr__(name: str) -> Any:
-    """Names that are imported when they are first used: the engine, doors to other packages, the version."""
+    """Names that are imported at their first use: the optimiser, classes for other packages, the version."""
     if name in _OPTIONAL:
         return _optional(name)
     if name in _LATER:

@@ -1,4 +1,4 @@
-"""What users give to the doors, checked: settings, seeds, values. Wrong ones are a DataError or a SettingsError."""
+"""Checks of what users pass: settings, seeds, values. Wrong ones raise DataError or SettingsError."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from carbo.settings import DEFAULT, PAPER, Settings, preset
 
 
 def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate: bool | None = None) -> Settings:
-    """The settings that a preset's name, changes to it, and `replicate` come to."""
+    """The settings that result from a preset's name, changes to the preset, and `replicate`."""
     chosen = preset(name)
     if isinstance(settings, Settings):
         chosen = settings
@@ -25,20 +25,20 @@ def resolve(name: str, settings: Settings | Mapping[str, Any] | None, replicate:
     elif settings is not None:
         raise SettingsError(f"settings: expected a Settings or a mapping, got {type(settings).__name__}")
     if chosen.kernel not in (DEFAULT.kernel, PAPER.kernel):
-        from carbo.surrogate.surrogate import maker  # which takes long to import
+        from carbo.surrogate.surrogate import kernel_maker  # imported late: it takes long
 
-        maker(chosen.kernel)  # checks its name
+        kernel_maker(chosen.kernel)  # checks its name
     if chosen.acquisition != DEFAULT.acquisition:
-        from carbo.acquisition.functions import acquisition  # which takes long to import
+        from carbo.acquisition.functions import acquisition  # imported late: it takes long
 
         acquisition(chosen.acquisition)  # checks its name
     return chosen if replicate is None else dataclasses.replace(chosen, replicate=replicate)
 
 
-def begun(chosen: Settings, given: Settings | Mapping[str, Any] | None, budget: int | None) -> Settings:
-    """The settings with at most a third of the budget drawn at random at first, unless it was said how much."""
-    said = isinstance(given, Settings) or (given is not None and "initial" in given)
-    if said or budget is None:
+def limit_initial(chosen: Settings, given: Settings | Mapping[str, Any] | None, budget: int | None) -> Settings:
+    """The settings, with `initial` at most a third of the budget unless the user gave `initial`."""
+    by_user = isinstance(given, Settings) or (given is not None and "initial" in given)
+    if by_user or budget is None:
         return chosen
     return chosen.changed({"initial": max(1, min(chosen.initial, budget // 3))})
 
@@ -51,7 +51,7 @@ def generator(seed: int | None) -> np.random.Generator:
 
 
 def as_value(value: Any) -> float:
-    """A told value as a float, NaN for a failure. Raises DataError for what is no number."""
+    """A told value as a float; NaN for a failure. Raises DataError for a value that is no number."""
     if value is None:
         return math.nan
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -63,13 +63,13 @@ def as_value(value: Any) -> float:
         )
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond the range of a float: as good as infinite
+    except OverflowError:  # an integer beyond the range of a float counts as infinite
         return math.nan
     return number if math.isfinite(number) else math.nan
 
 
-def listed(what: str, given: Any) -> list[Any]:
-    """A list of points or values for `tell`."""
+def as_list(what: str, given: Any) -> list[Any]:
+    """The points or values that were passed to `tell`, as a list."""
     try:
         if isinstance(given, Mapping | str):
             raise TypeError

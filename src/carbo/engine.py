@@ -1,4 +1,4 @@
-"""The engine: rows in, rows out. It has no state: data and a belief come in, rows and the next belief go out.
+"""The engine suggests rows. It has no state: data and a belief come in, rows and the next belief go out.
 
 Notation
     d       number of variables
@@ -14,7 +14,7 @@ import numpy as np
 
 from carbo.acquisition.policy import Request, propose
 from carbo.acquisition.stall import Stall
-from carbo.acquisition.starts import unseen
+from carbo.acquisition.starts import unseen_row
 from carbo.errors import SpaceExhausted
 from carbo.numerics.threads import limit_threads
 from carbo.numerics.types import Ints
@@ -24,7 +24,7 @@ from carbo.surrogate.surrogate import Belief, Observations, Posterior, Surrogate
 
 
 class Suggestions(NamedTuple):
-    """Rows to evaluate, the belief to go on with, and whether the last row was evaluated before."""
+    """Rows to evaluate, the next belief, and whether the last row was evaluated before."""
 
     rows: list[Ints]
     belief: Belief
@@ -32,7 +32,7 @@ class Suggestions(NamedTuple):
 
 
 class Engine:
-    """Suggests rows of a space. `surrogate`: another one than the settings ask for."""
+    """Suggests rows of a space. `surrogate` replaces the surrogate of the settings."""
 
     def __init__(self, space: RowSpace, settings: Settings, surrogate: Surrogate | None = None) -> None:
         self.space, self.settings = space, settings
@@ -49,25 +49,25 @@ class Engine:
         within: RowSpace | None = None,
         repeated: bool = False,
     ) -> Suggestions:
-        """The next n rows; fewer only where no more are left. Raises SpaceExhausted where not even one is left.
+        """The next n rows; fewer if fewer are left. Raises SpaceExhausted if none is left.
 
-        within      a subspace that the rows are to be in
-        repeated    whether the row suggested last was an evaluated one. With `settings.replicate` at most every second
-                    suggestion repeats one: a model that expects nothing better elsewhere would suggest nothing else
+        within      a subspace; all suggested rows lie in it
+        repeated    whether the last suggestion repeated an evaluated row. With `settings.replicate` at most every
+                    second suggestion may: a model that expects nothing better elsewhere would repeat one row for ever
         """
         asking = _Asking(self, rng, belief, observations, pending, within or self.space)
         with limit_threads(len(observations.values), self.settings.threads):
             asking.extend(n, repeated)
         return Suggestions(asking.rows, asking.belief, asking.repeated)
 
-    def look(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> Posterior:
-        """The objective's model as it stands after one more draw, without suggesting anything."""
+    def draw_posterior(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> Posterior:
+        """The objective's model after one more draw; nothing is suggested."""
         with limit_threads(len(observations.values), self.settings.threads):
             return self.surrogate.fit(rng, belief, observations)[1]
 
 
 class _Asking:
-    """One call of `ask`: the models are drawn once, and each row is given fantasies at all rows that are pending."""
+    """One call of `ask`: the models are drawn once. Pending rows get values drawn from the posterior."""
 
     def __init__(
         self,
@@ -98,29 +98,29 @@ class _Asking:
             self.rows.append(row)
 
     def _row(self, again: bool) -> Ints:
-        """The next row: never a pending or a failed one, and an evaluated one only `again`.
+        """The next row: never a pending or failed row, and an evaluated row only if `again`.
 
-        Where no other row is left an evaluated one comes again, if the settings permit that.
+        If no other row is left, an evaluated row comes again, provided that `settings.replicate` is True.
         """
         told = zip(self._keys, self._succeeded, strict=True)
         excluded = {key for key, ok in told if not (ok and again)} | {row_key(row) for row in self._pending}
         few = len(self._keys) + len(self._pending) < self._engine.settings.initial or not self._succeeded.any()
         try:
-            return unseen(self._rng, self._space, excluded) if few else propose(self._rng, self._request(excluded))
+            return unseen_row(self._rng, self._space, excluded) if few else propose(self._rng, self._request(excluded))
         except SpaceExhausted:
             if again or not self._engine.settings.replicate:
                 raise
         return self._row(again=True)
 
     def _request(self, excluded: Set[bytes]) -> Request:
-        """What is asked of the model, which is drawn once."""
+        """The request for the next row. The models are drawn at the first call."""
         if self._posterior is None:
             self.belief, self._posterior = self._engine.surrogate.advance(self._rng, self.belief, self._observations)
             self._stall = Stall(self._space, self._engine.settings, self._observations, self._posterior)
         model, failures, data = self._posterior.model, self._posterior.failures, self._posterior.view.data
         if self._pending:
             model = model.extend(self._rng, np.array(self._pending))
-        incumbent = self._space.hold(data.X[int(np.argmin(data.y))])
+        incumbent = self._space.project(data.X[int(np.argmin(data.y))])
         penalty = None if failures is None else failures.log_success
-        turn = self._stall.turn(len(self._pending)) if self._space is self._engine.space else None
-        return Request(self._space, self._engine.settings, model, excluded, incumbent, penalty, turn)
+        override = self._stall.override(len(self._pending)) if self._space is self._engine.space else None
+        return Request(self._space, self._engine.settings, model, excluded, incumbent, penalty, override)

@@ -1,4 +1,4 @@
-"""One call that runs the whole loop, in the manner of scipy.optimize and scikit-optimize."""
+"""`minimize` runs the whole optimisation in one call, like scipy.optimize and scikit-optimize."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carbo.checks import begun, resolve
+from carbo.checks import limit_initial, resolve
 from carbo.errors import DataError, SpaceExhausted
 from carbo.settings import Settings
 from carbo.space.space import Params, Space
 
-if TYPE_CHECKING:  # what takes long to import is imported where it is used: `import carbo` is in every start
+if TYPE_CHECKING:  # modules that take long to import are imported in functions: `import carbo` stays fast
     from scipy.optimize import OptimizeResult
 
     from carbo.optimizer import Optimizer
@@ -35,27 +35,42 @@ def minimize(  # noqa: PLR0913
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     replicate: bool | None = None,
 ) -> OptimizeResult:
-    """Minimise fun(params) -> number with `budget` evaluations.
+    """Minimise fun(params) -> number over a space, with `budget` evaluations.
 
-    fun         returns a number; None, NaN or infinity is a failed evaluation
-    initial     the points to evaluate first, or how many random points come first; by default 20, but at
-                most a third of the budget
-    known       (params, value) pairs evaluated before; they cost no budget
-    callback    called with the result so far after every evaluation; StopIteration, or returning True, stops
-    catch       exceptions of fun that count as failed evaluations; any other ends the run and is raised
-    Returns an OptimizeResult with x (a dict), fun, nfev, x_iters, func_vals (NaN where failed), success, message,
-    space and optimizer. KeyboardInterrupt returns what there is, with success False.
+    fun         a function of a dict of names and values. It returns a number; None, NaN or infinity is a failed
+                evaluation
+    space       the search space, a `carbo.Space`
+    budget      number of evaluations
+    seed        a whole number; the same seed gives the same run. None: a different run each time
+    preset      "default" (the best settings we know) or "paper" (COMBO as published)
+    settings    a `carbo.Settings`, or a dict of the settings that differ from the preset
+    initial     a list of points to evaluate first, or the number of random points that come first. Default: 20 random
+                points, but at most a third of the budget
+    known       (params, value) pairs that were evaluated before; they cost no budget
+    callback    a function, or a list of functions, called with the result so far after every evaluation. The run stops
+                if it returns True or raises StopIteration
+    catch       an exception, or a tuple of them, that counts as a failed evaluation if fun raises it. Other exceptions
+                end the run and are raised
+    replicate   if True, at most every second evaluation may repeat an evaluated point: for noisy functions
+
+    Returns a scipy OptimizeResult:
+    x           the best point, a dict; fun: its value
+    nfev        number of evaluations
+    x_iters     all points; func_vals: their values, NaN for a failed evaluation
+    success     False if no evaluation succeeded or the run was interrupted; message: why the run ended
+    space, optimizer    the space, and the `carbo.Optimizer` of the run
+
+    A KeyboardInterrupt ends the run: minimize returns the result so far, with success False.
     """
-
     if isinstance(budget, bool) or not isinstance(budget, numbers.Integral) or budget < 1:
         raise DataError(f"budget: expected a whole number of evaluations >= 1, got {budget!r}; 100 is a good start")
     if not callable(fun):
         raise DataError(f"fun: expected a function of a dict of parameters, got {fun!r}")
-    chosen = begun(resolve(preset, settings, replicate), settings, int(budget))
+    chosen = limit_initial(resolve(preset, settings, replicate), settings, int(budget))
     _check_catch(catch)
     optimizer = _optimizer(space, seed, chosen, initial)
     _tell_known(optimizer, known)
-    callbacks = [callback] if callable(callback) else _listed(() if callback is None else callback)
+    callbacks = [callback] if callable(callback) else _as_callbacks(() if callback is None else callback)
     progress = _Progress(optimizer)
     message, success = f"the budget of {budget} evaluations is used up", True
     try:
@@ -95,7 +110,7 @@ def _tell_known(optimizer: Optimizer, known: Any) -> None:
             raise DataError(f"known: expected points that the constraint permits, got {pair[0]}; leave it out")
 
 
-def _listed(callbacks: Any) -> list[Callback]:
+def _as_callbacks(callbacks: Any) -> list[Callback]:
     each: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(callable(one) for one in each):
         raise DataError(f"callback: expected a function of the result so far, or a list of them, got {callbacks!r}")
@@ -116,11 +131,11 @@ def _evaluate(fun: Callable[[Params], Any], params: Params, catch: Any) -> Any:
 
 
 class _Progress:
-    """A run and its results so far."""
+    """The evaluations of a run so far."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self._optimizer, self._before = optimizer, len(optimizer)
-        self._points: list[Params] = []  # as far as they were needed: a callback asks for them after every evaluation
+        self._points: list[Params] = []  # decoded once: a callback needs them after every evaluation
 
     @property
     def evaluations(self) -> int:

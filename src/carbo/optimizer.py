@@ -1,7 +1,7 @@
-"""The ask-and-tell optimiser: params as dicts, checks, a queue and JSON around the engine. The only stateful class.
+"""The ask-and-tell optimiser: the engine with params as dicts, checks, a queue of initial points, and JSON.
 
 Notation
-    rows    (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
+    rows    (n, d) evaluated rows in the order they were told; values (n,) as told, NaN for a failed evaluation
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carbo.checks import as_value, generator, listed, resolve
+from carbo.checks import as_list, as_value, generator, resolve
 from carbo.engine import Engine
 from carbo.errors import DataError, SettingsError, SpaceExhausted, StateError
 from carbo.numerics.types import Floats, Ints
@@ -27,10 +27,11 @@ from carbo.surrogate.relevance import Relevance, measure_relevance
 from carbo.surrogate.surrogate import Belief, Observations, Posterior
 
 STATE_VERSION = 5
+"""The format of `Optimizer.state`. Other versions are refused."""
 
 
 class Snapshot(NamedTuple):
-    """What a reader sees at one moment. `generator` is the state of the random generator after the last suggestion."""
+    """The data and the belief at one moment. `generator`: state of the random generator after the last suggestion."""
 
     observations: Observations
     belief: Belief
@@ -38,21 +39,24 @@ class Snapshot(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best evaluation so far."""
+    """A point and its value."""
 
     params: Params
     value: float
 
 
 class Optimizer:
-    """Bayesian optimisation of a function of discrete variables, one suggestion at a time; it minimises.
+    """Bayesian optimisation of a function of discrete variables, by `ask` and `tell`. The optimiser minimises.
 
-    space       what may be suggested
-    seed        same seed, same data, same suggestions
-    preset      "default" (the best we know) or "paper" (COMBO as published)
-    settings    a whole `Settings`, or a mapping of some of its fields to change in the preset
-    initial     points to suggest first; random ones follow until `settings.initial` points are out
-    replicate   may an evaluated point be suggested again, every other time at most? Overrides the setting
+    space       the search space
+    seed        a whole number; the same seed and the same data give the same suggestions. None: different each time
+    preset      "default" (the best settings we know) or "paper" (COMBO as published)
+    settings    a `carbo.Settings`, or a dict of the settings that differ from the preset
+    initial     points to suggest first. Random points follow, until `settings.initial` points have been suggested
+    replicate   if True, at most every second suggestion may repeat an evaluated point: for noisy functions. If False,
+                none may. None: as in the settings
+
+    An optimiser may be used by several threads at once.
     """
 
     def __init__(
@@ -66,18 +70,18 @@ class Optimizer:
         replicate: bool | None = None,
     ) -> None:
         if not isinstance(space, Space):
-            raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in one")
+            raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; wrap the variables in a Space")
         self.space = space
         self.settings = resolve(preset, settings, replicate)
         self._engine = Engine(space.rows, self.settings)
         self._rng = generator(seed)
         self._pending: dict[bytes, Ints] = {}
-        self._repeated = False  # whether the point suggested last was an evaluated one
+        self._repeated = False  # whether the last suggestion repeated an evaluated point
         self._queue = self._initial(initial)
-        self._lock = threading.RLock()  # of whatever changes the data or suggests; readers take one snapshot
+        self._lock = threading.RLock()  # for methods that change the optimiser; readers take one snapshot
         none = Observations(np.empty((0, space.dim), dtype=np.intp), np.empty(0))
         self._now = Snapshot(none, Belief(), self._rng.bit_generator.state)
-        self._looked: tuple[Snapshot, Posterior] | None = None
+        self._cache: tuple[Snapshot, Posterior] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_lock"}
@@ -97,24 +101,25 @@ class Optimizer:
                 )
         return rows
 
-    # What has been seen
+    # Data
 
     def __len__(self) -> int:
+        """The number of told values."""
         return len(self._now.observations.values)
 
     @property
     def observations(self) -> Observations:
-        """Rows X (n, d) and values (n,) in the order told; NaN where the evaluation failed."""
+        """Evaluated rows X (n, d) and values (n,) in the order they were told; NaN for a failed evaluation."""
         return self._now.observations
 
     @property
     def pending(self) -> list[Params]:
-        """Points asked for and not yet told."""
+        """Suggested points whose values have not been told yet."""
         return [self.space.decode(row) for row in list(self._pending.values())]
 
     @property
     def best(self) -> Best | None:
-        """The smallest value told and where; None while nothing has succeeded."""
+        """The point with the smallest told value, and this value; None if no evaluation has succeeded."""
         X, values = self._now.observations
         if not np.isfinite(values).any():
             return None
@@ -122,7 +127,7 @@ class Optimizer:
         return Best(self.space.decode(X[i]), float(values[i]))
 
     def history(self) -> tuple[list[Params], Floats]:
-        """Points and values in the order told; NaN where the evaluation failed."""
+        """Points and values in the order they were told; NaN for a failed evaluation."""
         X, values = self._now.observations
         return self.space.decode_many(X), values.copy()
 
@@ -133,9 +138,9 @@ class Optimizer:
     @overload
     def ask(self, n: int) -> list[Params]: ...
     def ask(self, n: int | None = None) -> Params | list[Params]:
-        """The next point to evaluate, or a list of n different ones. They are pending until told.
+        """The next point to evaluate, or a list of n different points. A point is pending until its value is told.
 
-        Raises SpaceExhausted when not even one is left; a list may be shorter than n only for that reason.
+        Raises SpaceExhausted if no point is left. If fewer than n are left, the list has fewer points.
         """
         if n is None:
             return self.space.decode(self._suggest(1)[0])
@@ -144,9 +149,9 @@ class Optimizer:
         return [self.space.decode(row) for row in self._suggest(int(n))]
 
     def _suggest(self, n: int) -> list[Ints]:
-        """The next rows: initial points first, then the engine's. Nothing changes where that raises."""
+        """The next rows: initial points first, then rows of the engine. After an error nothing has changed."""
         with self._lock:
-            rows, queue = self._queued(n)
+            rows, queue = self._next_initial(n)
             observations, belief, repeated = self._now.observations, self._now.belief, self._repeated
             if rows:
                 repeated = self.settings.replicate and row_key(rows[-1]) in set(map(row_key, observations.X))
@@ -166,8 +171,8 @@ class Optimizer:
             self._now = Snapshot(observations, belief, self._rng.bit_generator.state)
             return rows
 
-    def _queued(self, n: int) -> tuple[list[Ints], list[Ints]]:
-        """The next initial points, at most n, that are neither pending nor evaluated; and those left after them."""
+    def _next_initial(self, n: int) -> tuple[list[Ints], list[Ints]]:
+        """The next initial points, at most n, that are neither pending nor evaluated; and the rest of the queue."""
         X, values = self._now.observations
         told = zip(X, np.isfinite(values), strict=True)
         excluded = {row_key(row) for row, ok in told if not (ok and self.settings.replicate)} | self._pending.keys()
@@ -180,15 +185,16 @@ class Optimizer:
         return rows, queue
 
     def tell(self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any) -> None:
-        """Record one value, or a list of values for a list of points. Points need not have been asked for.
+        """Record the value of a point, or a list of values for a list of points.
 
-        None, NaN and infinities are failed evaluations: never suggested again, and the model learns to stay away.
-        Raises DataError or SpaceError, and then records nothing.
+        The points need not have been suggested. A value None, NaN or infinity is a failed evaluation: the point will
+        not be suggested again, and the model learns where evaluations fail. If tell raises DataError or SpaceError,
+        nothing has been recorded.
         """
         if isinstance(params, Mapping):
             points, values = [params], [value]
         else:
-            points, values = listed("points", params), listed("values", value)
+            points, values = as_list("points", params), as_list("values", value)
             if len(points) != len(values):
                 raise DataError(f"tell: expected as many values as points, got {len(values)} and {len(points)}")
         rows = [self.space.encode(p) for p in points]
@@ -202,7 +208,7 @@ class Optimizer:
             self._now = self._now._replace(observations=observations)
 
     def forget(self, params: Mapping[str, Any]) -> None:
-        """Drop a pending point that will never be told; it may be suggested again."""
+        """Drop a pending point whose value will never be told. The point may be suggested again."""
         key = row_key(self.space.encode(params))
         with self._lock:
             self._pending = {k: row for k, row in self._pending.items() if k != key}
@@ -210,10 +216,11 @@ class Optimizer:
     def replace_data(
         self, rows: ArrayLike, values: Iterable[Any], pending: ArrayLike = (), belief: Belief | None = None
     ) -> None:
-        """Take the evaluated rows (n, d), their n values as for `tell`, and the pending rows (m, d) for all there is.
+        """Replace all data by evaluated rows (n, d), their n values as for `tell`, and pending rows (m, d).
 
-        For data that live elsewhere, as in a study that several processes share. The generator, the initial points and,
-        unless another is given, the belief stay. Raises DataError or SpaceError, and then changes nothing.
+        For programs that keep the data elsewhere, for example in a study that several processes share. The random
+        generator and the queue of initial points stay, and also the belief, unless `belief` is given. If replace_data
+        raises DataError or SpaceError, nothing has changed.
         """
         evaluated, awaited = self.space.rows.check(rows), self.space.rows.check(pending)
         numbers_ = [as_value(v) for v in values]
@@ -226,17 +233,17 @@ class Optimizer:
 
     # The model
 
-    def _look(self) -> Posterior:
-        """The model as it stands at this moment, without moving the belief or the generator."""
-        now, looked = self._now, self._looked
-        if looked is not None and looked[0] is now:
-            return looked[1]
+    def _draw_posterior(self) -> Posterior:
+        """The model of the current data. The belief and the generator do not change."""
+        now, cached = self._now, self._cache
+        if cached is not None and cached[0] is now:
+            return cached[1]
         if not now.observations.succeeded.any():
             raise DataError("the model: expected at least one successful evaluation, got none; tell some values first")
         rng = np.random.default_rng(0)
         rng.bit_generator.state = now.generator
-        posterior = self._engine.look(rng, now.belief, now.observations)
-        self._looked = now, posterior
+        posterior = self._engine.draw_posterior(rng, now.belief, now.observations)
+        self._cache = now, posterior
         return posterior
 
     @overload
@@ -246,16 +253,19 @@ class Optimizer:
     def predict(
         self, params: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     ) -> tuple[float, float] | tuple[Floats, Floats]:
-        """Posterior mean and standard deviation of the function (noise left out), averaged over the samples."""
+        """Predicted mean and standard deviation of the function at a point, or arrays of both for a list of points.
+
+        The standard deviation is that of the function without noise. Raises DataError if no evaluation has succeeded.
+        """
         single = isinstance(params, Mapping)
         rows = self.space.encode_many([params] if isinstance(params, Mapping) else params)
-        means, stds = self._look().predict(rows)
+        means, stds = self._draw_posterior().predict(rows)
         return (float(means[0]), float(stds[0])) if single else (means, stds)
 
     def recommend(self) -> Best:
-        """The evaluated point with the smallest posterior mean, and that mean.
+        """The evaluated point with the smallest predicted mean, and this mean.
 
-        For noisy functions, where `best` is the luckiest draw. Raises DataError while nothing has succeeded.
+        For noisy functions: there, `best` has the luckiest noise. Raises DataError if no evaluation has succeeded.
         """
         observations = self._now.observations
         tried = observations.X[observations.succeeded]
@@ -266,22 +276,23 @@ class Optimizer:
         return Best(points[int(np.argmin(means))], float(means.min()))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of each value given all others, noise included, averaged over the samples.
+        """Predictions of each told value from all other values: a check of how well the model predicts.
 
-        In the order told, failures left out; NaN for values that predictions are not made from, which there are when
-        observations are very many. The hyperparameters are those of all values.
+        Returns means and standard deviations (with noise) as two arrays, one entry for each successful evaluation in
+        the order they were told. An entry is NaN if the model leaves the value out, because there are more values than
+        `settings.predict_from`. The model's parameters are not learned again for each value.
         """
-        return self._look().leave_one_out()
+        return self._draw_posterior().leave_one_out()
 
     def relevance(self) -> Relevance:
-        """Each variable's influence on the function as the posterior sees it, and of each order of interaction."""
-        posterior = self._look()
+        """How much each variable and each order of interaction matters to the function, according to the model."""
+        posterior = self._draw_posterior()
         return measure_relevance(np.random.default_rng(0), posterior.model, self.space.rows, posterior.view.scale.value)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON values; `from_state` gives an optimiser with the same next suggestions."""
+        """The whole optimiser as JSON values. `from_state` restores it, with the same next suggestions."""
         with self._lock:
             return self._state()
 
@@ -302,17 +313,20 @@ class Optimizer:
 
     @classmethod
     def from_state(cls, space: Space, state: Mapping[str, Any], settings: Settings | None = None) -> Self:
-        """Restore what `state` saved, over the same space (a constraint is code and is given again with it).
+        """The optimiser that `state` saved.
 
-        settings    only needed where they hold a function, which cannot be saved
+        space       the same space as before, with the same constraint
+        settings    only needed if the acquisition is a function, because functions cannot be saved
         """
         if not isinstance(space, Space):
             raise DataError(f"space: expected a carbo.Space, got {type(space).__name__}; the space comes first")
         if not isinstance(state, Mapping) or state.get("version") != STATE_VERSION:
             version = state.get("version") if isinstance(state, Mapping) else type(state).__name__
-            raise StateError(f"state: expected version {STATE_VERSION}, got {version!r}; was it saved by this carbo?")
+            raise StateError(
+                f"state: expected version {STATE_VERSION}, got {version!r}; was it saved by this version of carbo?"
+            )
         if state.get("space") != space.fingerprint():
-            raise StateError("state: expected one saved over this space, got another's; "
+            raise StateError("state: expected a state of this space, got the state of another; "
                              "build the space with the same variables in the same order")  # fmt: skip
         try:
             restored = cls(space, settings=settings or Settings.from_saved(state["settings"]))
@@ -321,7 +335,7 @@ class Optimizer:
             raise StateError(f"state: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(
-                f"state: expected what Optimizer.state() returns, got something damaged ({error})"
+                f"state: expected what Optimizer.state() returns, got a damaged state ({error})"
             ) from error
         return restored
 

@@ -1,4 +1,4 @@
-"""Every knob of the engine as one immutable value, and the two presets."""
+"""All settings as one immutable value, the two presets, and the meaning of old saved settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reference = Literal["observed", "posterior"]
 HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
 STANDARD = Priors(level="standard", beta="normal", beta_mean=-2.0, beta_sd=1.5)
-"""The default preset's priors."""
+"""The priors of the default preset."""
 
 
 if TYPE_CHECKING:
@@ -29,34 +29,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How suggestions are made. `dataclasses.replace(carbo.PAPER, acquisition="ucb")` gives a variant.
+    """The settings of an optimiser. `dataclasses.replace(carbo.PAPER, acquisition="ucb")` gives a variant of a preset.
 
-    kernel          "product" (the paper's) or "orders" (weighted by order of interaction)
-    highest_order   of interaction in the "orders" kernel
-    warp            "auto": the model sees the logarithm of the worse half of the values where the data ask for it;
-                    "none": never
-    adjacent        parts of the "orders" kernel for variables one after another in the space (stages, layers,
-                    positions), all categories; "auto": where the data ask for them, "always": from the start, "none"
+    kernel          "product" (the paper's) or "orders" (a sum over orders of interaction)
+    highest_order   highest order of interaction in the "orders" kernel, 1 to 6
+    warp            "auto": the model may take the logarithm of the worse half of the values, if that fits the data
+                    better; "none": never
+    adjacent        parts of the "orders" kernel for categorical variables that stand next to each other in the space
+                    (stages, layers, positions). "auto": if they fit the data better; "always": from the start; "none"
     graph_scale     "connectivity": beta means the same for any number of values; "published": the plain Laplacian
-    priors          of the kernel's parameters, see `Priors`
-    samples         posterior samples a suggestion; burn_in: sweeps or trajectories of a new chain
-    learn_from      most observations that the kernel's parameters are learned from; None: all
-    predict_from    most observations that predictions are made from; None: all. Where there are more, the model sees
-                    those nearest to the best ones and a random half
-    acquisition     "ei" (expected improvement), "ucb" (confidence bound), or a function (mu, sd, best) -> scores (N,)
-                    of arrays (S, N), (S, N), (S,): S posterior samples' means and standard deviations at N points,
-                    standardised. Larger scores are better, smaller means are better
-    reference       improvement counts from the best value "observed", or from the best "posterior" mean at an
-                    evaluated point, which noise does not flatter
-    leaps           whether a climber leaps 2, 4, 8, ... levels along a path or cycle, or only steps to the next
-    random_starts, spray_starts, climbers   rows where the search starts: random ones, rows near the best one; and how
-                    many of them climb
-    doubt           after the model expected so many improvements that did not come, two of three suggestions are
-                    changes, and pairs of changes, of the best point (docs/model.md). 0: never
-    exhaustive      spaces of at most this many points are scored whole
-    initial         points drawn at random before the model is asked
+    priors          priors of the kernel's parameters, see `carbo.inference.priors.Priors`
+    samples         number of posterior samples for each suggestion
+    burn_in         number of sweeps or trajectories before the first sample of a new chain
+    learn_from      largest number of observations from which the kernel's parameters are learned; None: all
+    predict_from    largest number of observations from which predictions are made; None: all. If there are more, the
+                    model uses those nearest to the best points and a random half
+    acquisition     "ei" (expected improvement), "ucb" (confidence bound), or a function (mu, sd, best) -> scores (N,).
+                    mu and sd (S, N) are means and standard deviations of S posterior samples at N points, and best (S,)
+                    is the value to improve on, all standardised. Small means are good, large scores are good
+    reference       the value to improve on: the best "observed" value, or the best "posterior" mean at an evaluated
+                    point, which is better for noisy functions
+    leaps           if True, the search also moves 2, 4, 8, ... levels at once along a path or cycle
+    random_starts   number of random points where the search starts
+    spray_starts    number of points near the best one where the search starts
+    climbers        number of starts, the best ones, that climb to a local maximum of the acquisition
+    doubt           the model is doubted after it has promised this many improvements that did not come. Then two of
+                    three suggestions change one or two variables of the best point (docs/model.md). 0: never
+    exhaustive      in spaces of at most this many points, all points are scored
+    initial         number of random points before the model makes suggestions
     replicate       if True, at most every second suggestion may repeat an evaluated point: for noisy functions
-    threads         of the linear algebra; None: one, or from 600 observations on as many as the library takes
+    threads         number of threads of the linear algebra; None: one below 600 observations, then the library's choice
     """
 
     kernel: str = "orders"
@@ -82,10 +84,10 @@ class Settings:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("warp", self.warp, get_args(Warp))
-        _one_of("adjacent", self.adjacent, get_args(Adjacency))
-        _one_of("graph_scale", self.graph_scale, get_args(Scale))
-        _one_of("reference", self.reference, get_args(Reference))
+        _check_one_of("warp", self.warp, get_args(Warp))
+        _check_one_of("adjacent", self.adjacent, get_args(Adjacency))
+        _check_one_of("graph_scale", self.graph_scale, get_args(Scale))
+        _check_one_of("reference", self.reference, get_args(Reference))
         if not isinstance(self.acquisition, str) and not callable(self.acquisition):
             raise SettingsError(f"setting 'acquisition': expected a name or a function (mu, sd, best) -> scores, "
                                 f"got {self.acquisition!r}")  # fmt: skip
@@ -93,10 +95,10 @@ class Settings:
                  "spray_starts": 0, "climbers": 1, "exhaustive": 0,
                  "initial": 1}  # fmt: skip
         for key, low in least.items():
-            object.__setattr__(self, key, _whole(key, getattr(self, key), low))
+            object.__setattr__(self, key, _as_whole(key, getattr(self, key), low))
         for key in ("threads", "learn_from", "predict_from"):
             if getattr(self, key) is not None:
-                object.__setattr__(self, key, _whole(key, getattr(self, key), 1))
+                object.__setattr__(self, key, _as_whole(key, getattr(self, key), 1))
         self._check_others()
 
     def _check_others(self) -> None:
@@ -115,49 +117,50 @@ class Settings:
 
     @property
     def sampling(self) -> Sampling:
-        from carbo.inference.data import Sampling  # here, for the sake of commands that only read settings
+        """The settings `samples` and `burn_in`."""
+        from carbo.inference.data import Sampling  # imported late: commands that only read settings start faster
 
         return Sampling(self.samples, self.burn_in)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; an acquisition that is a function cannot be written and becomes None."""
+        """The settings as JSON values. An acquisition that is a function cannot be saved and becomes None."""
         values = dataclasses.asdict(dataclasses.replace(self, acquisition="ei"))
         return {**values, "acquisition": None if callable(self.acquisition) else self.acquisition}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """The inverse of to_dict. Raises SettingsError for a name it does not know."""
+        """The inverse of to_dict. Raises SettingsError for an unknown name."""
         return DEFAULT.changed(values)
 
     @classmethod
     def from_saved(cls, values: Mapping[str, Any]) -> Settings:
         """Settings that this or an earlier version of carbo wrote with to_dict, read with the tables SINCE and GONE.
 
-        Raises SettingsError for a setting that is missing or unknown, and for a deleted setting that had another value
-        than the one that is left.
+        Raises SettingsError for a missing or unknown setting, and for a deleted setting whose saved value is no longer
+        supported.
         """
-        named = {**SINCE, **dotted(values)}
+        named = {**SINCE, **flatten(values)}
         for name in GONE.keys() & named.keys():
-            if not implied(name, named) and name not in DROPPED:
+            if not is_implied(name, named) and name not in DROPPED:
                 raise SettingsError(
-                    f"setting {name!r}: it is gone; expected {_left(name, named)!r}, the only value left, got "
-                    f"{named[name]!r}; go on with the version of carbo that saved it"
+                    f"setting {name!r}: it is gone; expected {_remaining_value(name, named)!r}, the only value left, "
+                    f"got {named[name]!r}; go on with the version of carbo that saved it"
                 )
         named = {name: value for name, value in named.items() if name not in GONE}
-        missing = sorted(dotted(DEFAULT.to_dict()).keys() - named.keys())
+        missing = sorted(flatten(DEFAULT.to_dict()).keys() - named.keys())
         if missing:
             raise SettingsError(f"saved settings: expected {missing[0]!r} among them, got none of that name")
-        return DEFAULT.changed(nested(named))
+        return DEFAULT.changed(unflatten(named))
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some values changed; "priors" may be a mapping of some priors."""
-        given = {key: value for key, value in values.items() if _known("setting", key, self)}
+        given = {key: value for key, value in values.items() if _check_name("setting", key, self)}
         if given.get("acquisition", "") is None:
             raise SettingsError("setting 'acquisition': expected a name, got None: it was a function, which cannot be "
                                 "saved; pass the settings with that function again")  # fmt: skip
         priors = given.get("priors")
         if isinstance(priors, Mapping):
-            some: dict[str, Any] = {k: v for k, v in priors.items() if _known("prior", k, self.priors)}
+            some: dict[str, Any] = {k: v for k, v in priors.items() if _check_name("prior", k, self.priors)}
             if isinstance(some.get("supports"), Sequence):  # JSON's lists
                 some["supports"] = Supports(*map(tuple, some["supports"]))
             given["priors"] = dataclasses.replace(self.priors, **some)
@@ -174,8 +177,8 @@ SINCE: dict[str, Any] = {
     "doubt": 0.0,
     "priors.supports": SUPPORTS,
 }
-"""Settings that were added later, with the value that stands for "not there yet": saved settings that do not name the
-setting have this value. Priors have dotted names, such as "priors.beta_sd". Add every new setting here."""
+"""Settings that were added later, each with the value that means what carbo did before. Saved settings that do not name
+the setting have this value. Priors have dotted names, such as "priors.beta_sd". Add every new setting here."""
 
 GONE: dict[str, Any] = {
     "patience": 0,
@@ -195,33 +198,36 @@ GONE: dict[str, Any] = {
     "priors.weight_support": SUPPORTS.weight,
     "priors.relevance_support": SUPPORTS.relevance,
 }
-"""Settings that no longer exist, with the only value left, or a function of the other saved settings that gives it;
-priors have dotted names. Move every deleted setting here; no name is in both tables."""
+"""Settings that no longer exist, with the only value that carbo still supports, or a function of the other saved
+settings that returns this value. Priors have dotted names. Move every deleted setting here; no name is in both tables.
+"""
 
 
 DROPPED = ("patience",)
-"""Deleted settings whose other values are read too, and dropped: an optimiser saved with them goes on without them, and
-its suggestions may differ from those of the version that saved it."""
+"""Deleted settings of which any other value is read too, and dropped. An optimiser that was saved with such a setting
+goes on without it, and its suggestions may differ."""
 
 
-def implied(name: str, named: Mapping[str, Any]) -> bool:
-    """Whether saved settings, by dotted names, say the same without the setting of that name."""
-    value = _plain(named[name])
-    return (name in SINCE and value == _plain(SINCE[name])) or (name in GONE and value == _plain(_left(name, named)))
+def is_implied(name: str, named: Mapping[str, Any]) -> bool:
+    """Whether saved settings, by dotted names, mean the same without the setting `name`."""
+    value = _tuples_as_lists(named[name])
+    if name in GONE and value == _tuples_as_lists(_remaining_value(name, named)):
+        return True
+    return name in SINCE and bool(value == _tuples_as_lists(SINCE[name]))
 
 
-def _left(name: str, named: Mapping[str, Any]) -> Any:
-    """The only value left of a setting that is gone."""
+def _remaining_value(name: str, named: Mapping[str, Any]) -> Any:
+    """The only value of a deleted setting that is still supported."""
     return GONE[name](named) if callable(GONE[name]) else GONE[name]
 
 
-def _plain(value: Any) -> Any:
-    """The value with lists for tuples, as JSON has them."""
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+def _tuples_as_lists(value: Any) -> Any:
+    """The value with lists in place of tuples, as in JSON."""
+    return [_tuples_as_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def dotted(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, each prior by its dotted name. SettingsError where they are no settings."""
+def flatten(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, each prior by its dotted name. Raises SettingsError if `values` is no dict of settings."""
     priors = values.get("priors") if isinstance(values, Mapping) else None
     if not isinstance(priors, Mapping):
         raise SettingsError(f"saved settings: expected an object with an object 'priors' in it, got {values!r:.60}")
@@ -229,32 +235,32 @@ def dotted(values: Mapping[str, Any]) -> dict[str, Any]:
     return own | {f"priors.{key}": value for key, value in priors.items()}
 
 
-def nested(named: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `dotted`."""
+def unflatten(named: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `flatten`."""
     own = {key: value for key, value in named.items() if not key.startswith("priors.")}
     return own | {"priors": {key[7:]: value for key, value in named.items() if key.startswith("priors.")}}
 
 
-def _known(what: str, key: str, of: Any) -> bool:
+def _check_name(what: str, key: str, of: Any) -> bool:
     names = sorted(f.name for f in dataclasses.fields(of))
     if key not in names:
         raise SettingsError(f"{what} {key!r}: no such {what}; expected one of {', '.join(names)}")
     return True
 
 
-def _whole(key: str, value: Any, low: int) -> int:
+def _as_whole(key: str, value: Any, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise SettingsError(f"setting {key!r}: expected a whole number >= {low}, got {value!r}")
     return int(value)
 
 
-def _one_of(key: str, value: object, allowed: tuple[str, ...]) -> None:
+def _check_one_of(key: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise SettingsError(f"setting {key!r}: expected one of {', '.join(allowed)}, got {value!r}")
 
 
 DEFAULT = Settings()
-"""The best we know: orders of interaction up to three, relevances whose spread the data tell, log EI."""
+"""The best settings we know: interactions up to order three, learned relevances of variables, log EI."""
 
 PAPER = Settings(
     kernel="product",
@@ -276,6 +282,6 @@ PRESETS = {"default": DEFAULT, "paper": PAPER}
 
 
 def preset(name: str) -> Settings:
-    """The settings of that name. Raises SettingsError for any other."""
-    _one_of("preset", name, tuple(PRESETS))
+    """The preset of that name. Raises SettingsError for an unknown name."""
+    _check_one_of("preset", name, tuple(PRESETS))
     return PRESETS[name]

@@ -1,4 +1,4 @@
-"""The parts of an optimiser's state as JSON values, and back. Damage is a ValueError, TypeError or KeyError."""
+"""The parts of an optimiser's state as JSON values, and back. Damage raises ValueError, TypeError or KeyError."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from carbo.surrogate.surrogate import Belief, Surrogate
 
 
 def belief_state(belief: Belief) -> dict[str, Any]:
-    """The belief as JSON values; `belief_from` makes it again."""
+    """The belief as JSON values; `belief_from` restores it."""
     return {
         "chain": _chain_state(belief.chain),
         "failure_chain": _chain_state(belief.failure_chain),
@@ -34,13 +34,13 @@ def belief_from(state: Mapping[str, Any], surrogate: Surrogate) -> Belief:
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Its 128-bit integers as text, which every JSON reader keeps exactly."""
+    """The generator's state, with its 128-bit integers as text: every JSON reader keeps text exactly."""
     state = dict(rng.bit_generator.state)
     return {**state, "state": {k: str(v) for k, v in state["state"].items()}}
 
 
 def generator_from(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What the bit generator's own state is to be set to."""
+    """The inverse of `generator_state`: the value for `rng.bit_generator.state`."""
     return {**state, "state": {k: int(v) for k, v in state["state"].items()}}
 
 
@@ -48,7 +48,7 @@ def rows_from(space: Space, rows: Any) -> list[Ints]:
     """Rows of a saved state, checked against the space."""
     array = np.array(rows).reshape(len(rows), space.dim)
     if array.size and (array.dtype.kind != "i" or np.any(array < 0) or np.any(array >= space.sizes)):
-        raise ValueError("a row outside the space")
+        raise ValueError("a row is outside the space")
     return list(array.astype(np.intp))
 
 
@@ -71,7 +71,7 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
         return None
     sizes = [len(state[key]) for key in ("log_w", "log_beta", "log_relevance")]
     if sizes != [model.kernel.size, len(model.kernel.spectra), len(model.kernel.spectra)]:
-        raise ValueError("a chain of another kernel; restore it with the settings it was saved with")
+        raise ValueError("the chain is of another kernel; restore the state with its own settings")
     log_w, *scales = (np.array(state[key], dtype=np.float64) for key in ("log_w", "log_beta", "log_relevance"))
     hyper = Hyper(float(state["mean"]), float(state["log_noise"]), log_w, Scales(*scales))
     if state["tuning"] is None:
@@ -79,14 +79,14 @@ def _chain_from(state: Mapping[str, Any] | None, model: Model) -> Chain | None:
     step, centre, variance = (np.array(value, dtype=np.float64) for value in state["tuning"])
     size = chains.layout_of(model.kernel).size
     if centre.shape != (size,) or variance.shape != (size,) or not np.all(variance > 0) or not step > 0:
-        raise ValueError("a chain's tuning of another kernel")
+        raise ValueError("the chain's tuning is of another kernel")
     return Chain(hyper, Tuning(float(step), centre, variance))
 
 
 def _shape_from(state: Sequence[Any]) -> Shape:
     multiple, due, adjacent = state
     if not isinstance(adjacent, bool):
-        raise ValueError(f"a kernel with adjacent parts or not, {adjacent!r}")
+        raise ValueError(f"expected True or False as 'adjacent', got {adjacent!r}")
     if multiple is not None and not float(multiple) > 0:
-        raise ValueError(f"a warp with the multiple {multiple!r}")
+        raise ValueError(f"expected a multiple of the warp > 0, got {multiple!r}")
     return Shape(None if multiple is None else float(multiple), int(due), adjacent)

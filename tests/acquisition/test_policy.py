@@ -1,4 +1,4 @@
-"""What a chance of failure does to a suggestion."""
+"""The effect of a probability of failure on a suggestion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPACE = carbo.Space({f"x{i}": carbo.Binary() for i in range(6)})
 
 
 def request(seed: int, acquisition: str) -> Request:
-    """What is asked of the model after random values at some points."""
+    """A request after random values at some points."""
     settings, rng = (
         DEFAULT.changed({"acquisition": acquisition, "burn_in": 5, "samples": 2}),
         np.random.default_rng(seed),

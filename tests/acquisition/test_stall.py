@@ -1,4 +1,4 @@
-"""When a model has been refuted, and what is tried then."""
+"""Stall: when the model is doubted, and which suggestions come then."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from carbo import PAPER, Binary, Categorical, Ordinal, Settings, SettingsError, Space
-from carbo.acquisition import stall as doubt
+from carbo.acquisition import stall
 from carbo.acquisition.policy import Request, propose
-from carbo.acquisition.stall import expected as real_expected
+from carbo.acquisition.stall import expected_improvements as real_improvements
 from carbo.inference.data import Data, Hyper
 from carbo.kernels.base import Scales
 from carbo.kernels.orders import Orders
@@ -33,19 +33,19 @@ MIXED = Space(
 # -- when improvements ended -----------------------------------------------------------------------------------------
 
 
-def test_an_improvement_worth_the_name_is_a_hundredth_of_the_distance_to_the_median() -> None:
-    y = np.array([5.0, 3.0, 4.0, 2.9, 2.899, 2.85, 4.5, 9.0, 9.0])  # median 4.5: 0.0165 is worth the name
-    assert doubt.last_improvement(y[:5]) == 3
-    assert doubt.last_improvement(y) == 5
-    assert doubt.last_improvement(np.array([1.0])) == 0
-    assert doubt.last_improvement(np.full(7, 2.0)) == 0
+def test_a_significant_improvement_is_a_hundredth_of_the_distance_to_the_median() -> None:
+    y = np.array([5.0, 3.0, 4.0, 2.9, 2.899, 2.85, 4.5, 9.0, 9.0])  # median 4.5: 0.0165 is significant
+    assert stall.last_improvement(y[:5]) == 3
+    assert stall.last_improvement(y) == 5
+    assert stall.last_improvement(np.array([1.0])) == 0
+    assert stall.last_improvement(np.full(7, 2.0)) == 0
 
 
 def test_many_small_steps_are_one_large_one() -> None:
-    steps = 1.0 - 0.004 * np.arange(10)  # a step is not worth the name where the median is 0.964 + 1 or so away
+    steps = 1.0 - 0.004 * np.arange(10)  # one step is not significant: the median is about 0.964 + 1 away
     y = np.concatenate([[1.0], steps, np.full(30, 2.0)])
     worth = 0.01 * (2.0 - steps[-1])
-    last = doubt.last_improvement(y)
+    last = stall.last_improvement(y)
     assert 1 < last < 11
     assert y[last] - steps[-1] <= worth < 1.0 - y[last] + 0.004
 
@@ -55,8 +55,8 @@ def test_units_do_not_matter(values: list[float], unit: float, zero: float) -> N
     y = np.round(values, 3)
     worth = 0.01 * (np.median(y) - y.min())
     gaps = np.abs(np.subtract.outer(y, y) - worth)
-    if gaps.min() > 1e-6:  # a tie may fall either way once it is rounded
-        assert doubt.last_improvement(zero + unit * y) == doubt.last_improvement(y)
+    if gaps.min() > 1e-6:  # rounding may decide a tie either way
+        assert stall.last_improvement(zero + unit * y) == stall.last_improvement(y)
 
 
 # -- how many improvements the model expects -------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def test_units_do_not_matter(values: list[float], unit: float, zero: float) -> N
 @pytest.mark.parametrize("last", [2, 5, 7])
 def test_expected_improvements_are_those_of_models_that_have_not_seen_the_value(last: int) -> None:
     model = ensemble(samples=3, n=9)
-    order = np.random.default_rng(last).permutation(9)  # which of y each observation is
+    order = np.random.default_rng(last).permutation(9)  # the index in y of each observation
     y = np.empty(9)
     y[order] = model.values[0]
     worth, total = 0.01 * (np.median(y) - y.min()), 0.0
@@ -75,24 +75,24 @@ def test_expected_improvements_are_those_of_models_that_have_not_seen_the_value(
         mu, sd = without.predict(model.X[i][None])
         noise = np.exp([h.log_noise for h in model.hypers])
         total += float(np.mean(stats.norm.cdf(y[last] - worth, mu[:, 0], np.sqrt(sd[:, 0] ** 2 + noise))))
-    assert real_expected(model, order, y, last) == pytest.approx(total, rel=1e-8)
+    assert real_improvements(model, order, y, last) == pytest.approx(total, rel=1e-8)
 
 
 def test_values_that_the_model_has_not_seen_do_not_count() -> None:
     model = ensemble(samples=2, n=6)
     y = np.concatenate([[9.0], model.values[0], np.full(4, 9.0)])
-    few = real_expected(model, np.arange(1, 7), y, 1)
-    assert few == pytest.approx(real_expected(model, np.arange(6), y[1:7], 0), rel=0.2)  # the median differs
-    assert real_expected(model, np.arange(1, 7), y, 8) == 0.0
+    few = real_improvements(model, np.arange(1, 7), y, 1)
+    assert few == pytest.approx(real_improvements(model, np.arange(6), y[1:7], 0), rel=0.2)  # the median differs
+    assert real_improvements(model, np.arange(1, 7), y, 8) == 0.0
 
 
 DRAWS, TOLD = 200, 60
 
 
 def promises(clipped: bool) -> Floats:
-    """Improvements expected in vain by a model that knows the kernel, of DRAWS functions, some values of each told.
+    """For each of DRAWS functions, the number of missed improvements that a model with the true kernel expects.
 
-    clipped: the functions have a floor, at their 40 % quantile, which no model here knows.
+    clipped: the functions have a floor, at their 40 % quantile, which the model does not know.
     """
     kernel = Orders(tuple(spectrum(graphs.complete(2)) for _ in range(10)), 2, False)
     hyper = Hyper(0.0, np.log(1e-4), np.log([0.6, 0.4]), Scales(np.zeros(10), np.zeros(10)))
@@ -105,14 +105,16 @@ def promises(clipped: bool) -> Floats:
         y = L @ rng.standard_normal(TOLD)
         if clipped:
             y = np.maximum(y, np.quantile(y, 0.4)) + 1e-3 * rng.standard_normal(TOLD)
-        model, last = build(kernel, [hyper], Data(X, y)), doubt.last_improvement(y)
-        out.append(real_expected(model, order_by_information(Data(X, y)), y, last))
+        model, last = build(kernel, [hyper], Data(X, y)), stall.last_improvement(y)
+        out.append(real_improvements(model, order_by_information(Data(X, y)), y, last))
     return np.array(out)
 
 
 def test_a_model_that_is_right_is_seldom_doubted_and_one_that_takes_a_floor_for_a_slope_is() -> None:
-    """Where the model is right, 3 or more are expected in vain with a probability of at most exp(-3): so many alarms of
-    200 that a rate of that has them in one of a million tests are too many. With a floor nearly all are alarms.
+    """A right model expects 3 or more missed improvements with a probability of at most exp(-3).
+
+    Too many alarms are so many of 200 that this rate gives them in one of a million tests. With a floor more than half
+    of the functions raise an alarm.
     """
     right, floored = (int((promises(clipped) >= 3.0).sum()) for clipped in (False, True))
     assert stats.binom.sf(right - 1, DRAWS, np.exp(-3.0)) > 1e-6
@@ -129,9 +131,9 @@ def changes_of(space: Space, row: Ints) -> tuple[Ints, Ints]:
 
 
 def merit(one: float, two: float, largest: float) -> float:
-    """Of two changes that raise the mean by so much: the greater does much, the lesser a little."""
+    """The priority of a pair of changes, from the effects of the greater and the lesser change."""
     greater, lesser = max(one, two) / largest, min(one, two) / largest
-    return greater * lesser if lesser <= doubt.LITTLE else greater * doubt.LITTLE**2 / lesser
+    return greater * lesser if lesser <= stall.LITTLE else greater * stall.LITTLE**2 / lesser
 
 
 def test_rows_two_changes_away_come_once_each_in_the_order_of_what_the_changes_do() -> None:
@@ -144,7 +146,7 @@ def test_rows_two_changes_away_come_once_each_in_the_order_of_what_the_changes_d
         for _, i, j in sorted(pairs, reverse=True):
             expected.append(row.copy())
             expected[-1][[column[i], column[j]]] = value[[i, j]]
-        got = np.concatenate(list(doubt.doubles(row, column, value, rise)))
+        got = np.concatenate(list(stall.double_changes(row, column, value, rise)))
         assert got.tolist() == np.array(expected).tolist()
 
 
@@ -152,7 +154,7 @@ def test_one_that_does_much_and_one_that_does_a_little_come_first() -> None:
     space = Space({f"x{i}": Binary() for i in range(5)})
     row = np.zeros(5, dtype=np.intp)
     rise = np.array([8.0, 7.0, 0.4, 0.001, -1.0])
-    got = np.concatenate(list(doubt.doubles(row, *changes_of(space, row), rise)))
+    got = np.concatenate(list(stall.double_changes(row, *changes_of(space, row), rise)))
     assert [np.flatnonzero(one).tolist() for one in got[:2]] == [[0, 2], [1, 2]]
     assert len(got) == 10
     assert np.flatnonzero(got[-1]).tolist() == [3, 4]
@@ -164,13 +166,13 @@ def test_of_very_many_changes_those_that_do_most_are_paired(sizes: tuple[int, ..
     row = space.random_rows(np.random.default_rng(1), 1)[0]
     column, value = changes_of(space, row)
     rise = np.random.default_rng(0).random(len(column))
-    every = np.concatenate(list(doubt.doubles(row, column, value, rise)))
+    every = np.concatenate(list(stall.double_changes(row, column, value, rise)))
     assert len(every) == len(np.unique(every, axis=0)) > 0
     assert set(np.count_nonzero(every != row, axis=1).tolist()) == {2}
     by_variable = [
-        np.flatnonzero(column == i)[np.argsort(-rise[column == i])[: doubt.ALIKE]] for i in range(len(sizes))
+        np.flatnonzero(column == i)[np.argsort(-rise[column == i])[: stall.ALIKE]] for i in range(len(sizes))
     ]
-    kept = sorted(np.concatenate(by_variable), key=lambda change: -rise[change])[: doubt.CHANGES]
+    kept = sorted(np.concatenate(by_variable), key=lambda change: -rise[change])[: stall.CHANGES]
     used = {(int(c), int(one[c])) for one in every for c in np.flatnonzero(one != row)}
     assert used == {(int(column[change]), int(value[change])) for change in kept}
 
@@ -178,19 +180,24 @@ def test_of_very_many_changes_those_that_do_most_are_paired(sizes: tuple[int, ..
 def test_a_row_with_a_single_change_or_none_has_no_two() -> None:
     space = Space({"a": Categorical(["x", "y"]), "b": Categorical(["only"])})
     row = np.zeros(2, dtype=np.intp)
-    assert doubt.first_fresh(doubt.doubles(row, *changes_of(space, row), np.ones(1)), lambda r: r[:, 0] == 1) is None
+    assert (
+        stall.first_permitted(stall.double_changes(row, *changes_of(space, row), np.ones(1)), lambda r: r[:, 0] == 1)
+        is None
+    )
     nothing = np.empty(0, dtype=np.intp)
-    assert doubt.first_fresh(doubt.doubles(row, nothing, nothing, np.empty(0)), lambda r: r[:, 0] == 1) is None
+    assert (
+        stall.first_permitted(stall.double_changes(row, nothing, nothing, np.empty(0)), lambda r: r[:, 0] == 1) is None
+    )
 
 
-# -- turns -----------------------------------------------------------------------------------------------------------
+# -- overrides -------------------------------------------------------------------------------------------------------
 
 CHEAP: dict[str, Any] = {"samples": 2, "burn_in": 5, "initial": 1, "exhaustive": 0}
 BITS = Space({f"x{i}": Binary() for i in range(8)})
 
 
 def hidden(row: Ints) -> float:
-    """Each of the first two changes is bad; both are the optimum, but where nothing else is changed alone."""
+    """Each of the first two changes is bad alone. Both together, without another change, are the optimum."""
     if row[0] and row[1] and row[2:].sum() == 0:
         return -1.0
     return float(6 * row[0] + row[1] + 3 * row[2:].sum())
@@ -198,12 +205,12 @@ def hidden(row: Ints) -> float:
 
 @pytest.fixture
 def refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the model expects is too much."""
-    monkeypatch.setattr("carbo.acquisition.stall.expected", lambda *_: 99.0)
+    """Every model is doubted."""
+    monkeypatch.setattr("carbo.acquisition.stall.expected_improvements", lambda *_: 99.0)
 
 
 def at_the_floor(threshold: float, seed: int = 0, before: int = 0, **changes: Any) -> Optimizer:
-    """Told the row of zeros, then all its neighbours and some rows of three ones; `before` them rows of six or more."""
+    """An optimiser after the row of zeros, its neighbours and rows of three ones; `before` full rows come first."""
     opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": threshold, **changes})
     three = [np.isin(np.arange(8), some).astype(np.intp) for some in ((0, 2, 4), (1, 3, 5), (0, 6, 7), (1, 2, 7))]
     full = [row for row in BITS.all_rows(256) if row.sum() > 5][:before]
@@ -213,7 +220,7 @@ def at_the_floor(threshold: float, seed: int = 0, before: int = 0, **changes: An
 
 
 def ones(opt: Optimizer, n: int) -> list[int]:
-    """How many ones the next n suggestions have, each told its value."""
+    """The number of ones in each of the next n suggestions, whose values are told."""
     out = []
     for _ in range(n):
         row = BITS.encode(opt.ask())
@@ -225,7 +232,7 @@ def ones(opt: Optimizer, n: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.usefixtures("refuted")
 def test_what_two_variables_do_together_is_found_out(seed: int) -> None:
-    """By the time all 28 pairs have had their turn. Patience alone, the broken twin, tries no pair for being one."""
+    """The best pair is found, at the latest when all 28 pairs have been suggested."""
     opt = at_the_floor(4.0, seed)
     turns = ones(opt, 42)
     assert opt.best is not None
@@ -234,7 +241,7 @@ def test_what_two_variables_do_together_is_found_out(seed: int) -> None:
 
 
 def far(mu: Floats, sd: Floats, best: Floats) -> Floats:
-    """An acquisition that goes where the mean is highest."""
+    """An acquisition that prefers the highest mean."""
     return np.asarray(mu.mean(axis=0))
 
 
@@ -248,8 +255,9 @@ def test_two_of_three_suggestions_are_pairs_and_the_third_is_the_models() -> Non
 
 @pytest.mark.usefixtures("refuted")
 def test_the_first_pairs_are_of_what_does_much_and_what_does_a_little() -> None:
-    """The model has been told what each change does, most of them nothing. In 1 of 100 seeds it has that wrong: that it
-    has in four of ten happens once in half a million tests.
+    """The data have the effect of each change, mostly none. The model is wrong about them in 1 of 100 seeds.
+
+    At this rate it is wrong in four of ten seeds once in half a million tests.
     """
     rows = np.concatenate([np.zeros((1, 8), dtype=np.intp), np.eye(8, dtype=np.intp)])
 
@@ -263,11 +271,11 @@ def test_the_first_pairs_are_of_what_does_much_and_what_does_a_little() -> None:
 
 @pytest.mark.usefixtures("refuted")
 def test_the_model_has_its_turn_after_failures_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure that did not count would leave the turn where it is, and the model would never be asked again."""
+    """If failures did not count, the override would come every time, and the model would never be asked again."""
     turns = []
 
     def spy(rng: np.random.Generator, request: Request) -> Ints:
-        turns.append(request.turn is None)
+        turns.append(request.override is None)
         return propose(rng, request)
 
     monkeypatch.setattr("carbo.engine.propose", spy)
@@ -278,14 +286,14 @@ def test_the_model_has_its_turn_after_failures_too(monkeypatch: pytest.MonkeyPat
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Ints, Floats, int, float]]:
-    """What `expected` was asked, and its answers, as they come."""
+    """A growing list of the calls of `expected_improvements`: arguments and result."""
     calls = []
 
     def spy(model: Ensemble, told: Ints, y: Floats, last: int) -> float:
-        calls.append((model, told, y, last, real_expected(model, told, y, last)))
+        calls.append((model, told, y, last, real_improvements(model, told, y, last)))
         return calls[-1][-1]
 
-    monkeypatch.setattr("carbo.acquisition.stall.expected", spy)
+    monkeypatch.setattr("carbo.acquisition.stall.expected_improvements", spy)
     return calls
 
 
@@ -293,7 +301,7 @@ def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatc
     calls = counted(monkeypatch)
     monkeypatch.setattr("carbo.acquisition.stall.RATE", 0.0)
     at_the_floor(1e-300, acquisition=far).ask(3)
-    ((*_, promised),) = calls  # once for all that is suggested together
+    ((*_, promised),) = calls  # one call for all rows of a batch
     assert 0.0 < promised < 12
 
     def pairs(threshold: float) -> int:
@@ -309,8 +317,8 @@ def test_a_model_is_doubted_from_the_threshold_on(monkeypatch: pytest.MonkeyPatc
 def test_a_long_drought_alone_is_no_reason_to_doubt(
     before: int, share: float, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the 12 values in vain, not of those before them too, a tenth must be expected to be improvements."""
-    monkeypatch.setattr("carbo.acquisition.stall.expected", lambda *_: 12 * share)
+    """The model must expect a tenth of the 12 values after the last improvement; earlier values do not count."""
+    monkeypatch.setattr("carbo.acquisition.stall.expected_improvements", lambda *_: 12 * share)
     asked = at_the_floor(0.1, before=before, acquisition=far).ask(3)
     assert sum(BITS.encode(p).sum() == 2 for p in asked) == pairs
 
@@ -341,7 +349,7 @@ def test_each_value_that_the_model_has_seen_is_known_by_its_place(
 
 @pytest.mark.usefixtures("refuted")
 def test_what_is_changed_is_the_row_where_improvements_ended() -> None:
-    """Not the one that was better than it by next to nothing since."""
+    """The changed row is not a later one that was better by next to nothing."""
     opt = at_the_floor(4.0, acquisition=far)
     opt.tell(BITS.decode(np.ones(8, dtype=np.intp)), -1e-6)
     assert sum(BITS.encode(p).sum() == 2 for p in opt.ask(3)) == 2
@@ -372,7 +380,7 @@ def test_no_pair_that_the_constraint_forbids() -> None:
 @pytest.mark.usefixtures("refuted")
 @pytest.mark.parametrize("seed", range(3))
 def test_no_change_that_is_likely_to_fail(seed: int) -> None:
-    """Whatever has the first variable set fails: of its neighbour and the pairs with it none is suggested."""
+    """All rows with the first variable set fail. No neighbour or pair with this variable set is suggested."""
     opt = Optimizer(BITS, seed=seed, settings={**CHEAP, "doubt": 4.0, "acquisition": far})
     rows = BITS.random_rows(np.random.default_rng(seed), 60)
     rows[0] = 0

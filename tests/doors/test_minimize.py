@@ -1,4 +1,4 @@
-"""The whole loop in one call: what comes back, what stops it, and that it finds minima."""
+"""minimize: its result, its ends, and that it finds minima."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def distinct(points: list[Params]) -> bool:
 
 
 class Counted:
-    """A function that remembers where it was called."""
+    """A function that remembers the points of its calls."""
 
     def __init__(self, fun: Callable[[Params], Any] = hamming) -> None:
         self.fun, self.calls = fun, list[Params]()
@@ -120,7 +120,7 @@ def test_a_small_space_ends_the_run_with_success(preset: str) -> None:
 
 
 def test_where_there_may_be_other_points_it_is_not_said_that_there_are_none() -> None:
-    """Two points are permitted, all the same and far apart: no walk leads from one to the other."""
+    """Only two points are permitted. They are far apart: no random walk leads from one to the other."""
     space = binary(18, constraint=lambda p: len(set(p.values())) == 1)
     result = minimize(lambda params: float(params["x0"]), space, 9, seed=0, settings=CHEAP)
     assert result.nfev < 9
@@ -405,7 +405,7 @@ def test_an_initial_point_whose_value_is_known_is_not_evaluated() -> None:
 
 
 def found(result: OptimizeResult) -> bool:
-    """Whether the least value, 0, is there; as a callback: no more evaluations then."""
+    """Whether the least value, 0, has been found. As a callback it ends the run then."""
     return bool(result.fun == 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Ask and tell, as the user meets them: no repeats, constraints, failures, saving, and what the model says."""
+"""The public Optimizer: no repeats, constraints, failures, saving, and predictions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def distinct(points: list[Params]) -> bool:
 
 
 def smooth(params: Params) -> float:
-    """Additive with one interaction and no ties worth mentioning."""
+    """An additive function with one interaction and hardly any ties."""
     x = [float(v) for v in params.values()]
     return sum(math.sin(3.7 * i + 1.0) * v for i, v in enumerate(x)) + 1.3 * x[0] * x[-1]
 
@@ -78,7 +78,7 @@ def run(opt: Optimizer, fun: Callable[[Params], Any], steps: int) -> list[Params
 
 
 def until_exhausted(opt: Optimizer, fun: Callable[[Params], Any], batch: int | None = None) -> list[Params]:
-    """Every point that the optimiser suggests before it says SpaceExhausted."""
+    """All points that the optimiser suggests before it raises SpaceExhausted."""
     asked: list[Params] = []
     while True:
         try:
@@ -276,7 +276,7 @@ SMALL_SPACES: dict[str, Space] = {
 
 
 def permitted(space: Space) -> set[tuple[tuple[str, Any], ...]]:
-    """By brute force over the choices, without the space's own listing."""
+    """Permitted points by brute force over the choices, without the space's methods."""
     points: list[Params] = [{}]
     for name, variable in space.variables.items():
         points = [p | {name: choice} for p in points for choice in variable.choices]
@@ -364,7 +364,7 @@ def test_failed_points_are_not_replicated(preset: str, exhaustive: int) -> None:
 
 @both_presets
 def test_at_most_every_other_suggestion_is_a_replicate_while_others_are_left(preset: str) -> None:
-    # Nothing beats the best of the first points, and noise is all there is besides: a model sees no reason to move on.
+    # Nothing beats the best of the first points, and the rest is noise: the model has no reason to leave it.
     rng = np.random.default_rng(3)
     opt = cheap(binary(6), preset, replicate=True, initial=4)
     asked = [key(p) for p in run(opt, lambda p: 10.0 * sum(p.values()) + float(rng.normal()), 40)]
@@ -429,7 +429,7 @@ CONSTRAINTS: dict[str, tuple[int, Callable[[Params], bool]]] = {
 @both_presets
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_no_suggestion_violates_the_constraint(preset: str, name: str) -> None:
-    """In the initial phase, by the model, near the best, in batches with fantasies, and after failures."""
+    """Suggestions of the initial phase, by the model, near the best, in batches with fantasies, and after failures."""
     d, constraint = CONSTRAINTS[name]
     opt = cheap(binary(d, constraint), preset, initial=3)
     asked: list[Params] = []
@@ -456,7 +456,7 @@ def test_no_acquisition_violates_the_constraint(preset: str, acquisition: str) -
 @both_presets
 @both_ways
 def test_a_forbidden_point_may_be_told_and_even_be_the_best(preset: str, exhaustive: int) -> None:
-    """The user measured it before the rule was made: it is data, and the search does not stay around it."""
+    """The user measured the point before the constraint: it is data, and the search does not stay near it."""
     space = binary(8, lambda p: not p["x0"])
     opt = cheap(space, preset, exhaustive=exhaustive)
     some = opt.ask(6)
@@ -600,7 +600,7 @@ def test_as_many_values_as_points(values: Any) -> None:
 
 
 def test_an_integer_beyond_every_float_is_no_crash() -> None:
-    """It is refused like what is no number, or it has failed like infinity."""
+    """The value is refused as no number, or it is a failure like infinity."""
     opt = cheap(binary(2))
     try:
         opt.tell(GOOD, 10**400)
@@ -768,7 +768,7 @@ def test_relevance_finds_the_two_variables_of_ten(preset: str, seed: int) -> Non
 @both_presets
 @pytest.mark.parametrize("value", [0.0, 5.0])
 def test_nothing_is_relevant_to_a_constant(preset: str, value: float) -> None:
-    """Nothing sensible to say, but numbers all the same."""
+    """Predictions are useless here, but they are numbers."""
     opt = cheap(Space({"a": Integer(0, 5), "b": Categorical(["only"]), "c": Binary()}), preset)
     run(opt, lambda p: value, 7)
     report = opt.relevance()
@@ -939,7 +939,7 @@ def test_a_state_with_a_part_missing_is_refused(preset: str) -> None:
 
 
 def dig(state: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The state with the thing at `path` replaced."""
+    """The state with another value at `path`."""
     state = copy.deepcopy(state)
     inner: Any = state
     for step in path[:-1]:
@@ -995,7 +995,7 @@ def test_a_state_with_a_setting_that_is_none_is_refused_by_its_name(name: str, v
 
 
 def test_an_optimiser_with_the_users_own_acquisition_can_be_saved_and_restored_with_it() -> None:
-    """A function cannot be written down; everything else can, and the function is given again."""
+    """A function cannot be saved. Everything else can, and the user passes the function again."""
 
     def lowest(mu: Any, sd: Any, best: Any) -> Any:
         return -mu.mean(axis=0)

@@ -146,7 +146,7 @@ def test_other_names_are_attribute_errors() -> None:
         ({"search_space": {"x": [1, 2]}}, "search_space: expected an Optuna distribution for 'x', got [1, 2]"),
         ({"search_space": SWITCHES, "ordinal": ["y"]}, "ordinal: expected names of parameters, got 'y'"),
         ({"search_space": SWITCHES, "graphs": {"x0": [[0]]}}, "x0"),
-        ({"search_space": SWITCHES, "constraint": lambda p: False}, "constraint: expected it to permit"),
+        ({"search_space": SWITCHES, "constraint": lambda p: False}, "constraint: expected True for some"),
         ({"search_space": SWITCHES, "constraint": lambda p: p["z"]}, "constraint: expected True or False"),
         ({"search_space": carbo.Space({"b": carbo.Binary()}), "points": 5}, "search_space: expected a carbo.Space"),
         ({"n_startup_trials": -1}, "n_startup_trials: expected a whole number >= 0, got -1"),

@@ -1,4 +1,4 @@
-"""Settings: what is refused and how, what is written down, and what the presets are."""
+"""Settings: errors for wrong values, saved settings, and the presets."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_words_are_these_and_the_refusal_lists_them(name: str, words: tuple[str,
 @pytest.mark.parametrize("name", ["leaps", "replicate"])
 @pytest.mark.parametrize("wrong", ["no", "False", 2, None, 0.0])
 def test_yes_or_no_is_true_or_false(name: str, wrong: Any) -> None:
-    """'no' would otherwise mean yes."""
+    """Otherwise the string 'no' would mean yes."""
     with pytest.raises(carbo.SettingsError, match=name):
         Settings.from_dict({name: wrong})
 
@@ -186,7 +186,7 @@ def test_priors_are_priors(wrong: Any) -> None:
     ],
 )
 def test_a_wrong_prior_is_refused_by_name(name: str, wrong: Any) -> None:
-    """A misspelt word would otherwise choose another prior in silence."""
+    """Otherwise a misspelt word would choose another prior silently."""
     with pytest.raises(carbo.SettingsError, match=name):
         Settings.from_dict({"priors": {name: wrong}})
 

@@ -1,4 +1,4 @@
-"""Values to what the model sees and back."""
+"""Values to the model's y and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINITE = st.floats(-1e300, 1e300, allow_subnormal=False)
 
 
 def told(y: Floats, scale: Scale) -> Floats:
-    """Values from y, written without `value` and `back`."""
+    """Values from y, written without `value` and `moments`."""
     t = [scale.centre + scale.unit * each for each in y.tolist()]
     if scale.tail is not None:
         m, s, _ = scale.tail
@@ -46,7 +46,7 @@ def test_any_finite_values_become_standard_ones_in_the_same_order(multiple: floa
 def test_constant_values_become_zeros(multiple: float | None, value: float) -> None:
     y, scale = standardise(np.full(5, value), multiple)
     np.testing.assert_array_equal(y, np.zeros(5))
-    mean, std = scale.back(np.zeros((2, 1)), np.zeros((2, 1)))
+    mean, std = scale.moments(np.zeros((2, 1)), np.zeros((2, 1)))
     assert (mean[0], std[0]) == (pytest.approx(value), 0.0)
 
 
@@ -66,7 +66,7 @@ def test_the_better_half_keeps_its_proportions_and_the_tail_of_the_worse_is_draw
 
 
 def test_a_heap_of_nearly_equal_good_values_stays_a_heap() -> None:
-    """60 values within 0.01 of one another and 40 from 1 to 9: the heap is to be narrow beside the whole."""
+    """60 values within 0.01 of each other and 40 from 1 to 9: many nearly equal values in a wide range."""
     v = np.append(np.linspace(0.5, 0.51, 60), np.linspace(1, 9, 40))
     y, _ = standardise(v, 0.5)
     assert np.ptp(y[:60]) < 0.02
@@ -75,7 +75,7 @@ def test_a_heap_of_nearly_equal_good_values_stays_a_heap() -> None:
 @pytest.mark.parametrize("multiple", MULTIPLES)
 @pytest.mark.parametrize("penalty", [1e5, 1e20, 1e300])
 def test_one_value_for_all_that_does_not_work_leaves_the_others_apart(multiple: float | None, penalty: float) -> None:
-    """Of 30 values from 0 to 9 and 20 penalties: the 30 would be one and the same beside these."""
+    """30 values from 0 to 9 and 20 penalties. Next to the penalties the 30 values would look equal."""
     v = np.append(np.linspace(0, 9, 30), np.full(20, penalty))
     y, _ = standardise(v, multiple)
     assert y[29] - y[0] > 0.01 * np.ptp(y)
@@ -105,7 +105,7 @@ def test_other_values_are_only_standardised(values: list[float]) -> None:
 def test_predictions_stay_as_near_to_the_worst_value_below_zero_as_above(offset: float) -> None:
     v = np.exp(np.random.default_rng(1).normal(0, 1.2, 40))
     at = np.array([[1.0], [3.0]]), np.array([[2.0], [0.5]])
-    plain, moved = standardise(v, 0.5)[1].back(*at), standardise(v + offset, 0.5)[1].back(*at)
+    plain, moved = standardise(v, 0.5)[1].moments(*at), standardise(v + offset, 0.5)[1].moments(*at)
     np.testing.assert_allclose(moved[0] - offset, plain[0], rtol=1e-6)
     np.testing.assert_allclose(moved[1], plain[1], rtol=1e-6)
 
@@ -126,14 +126,14 @@ def test_moments_on_the_way_back_are_those_of_draws(tail: Tail | None) -> None:
     draws = np.concatenate(
         [np.stack([told(rng.normal(mu[s, j], sd[s, j], 200_000), scale) for j in range(2)], axis=1) for s in range(2)]
     )
-    mean, std = scale.back(mu, sd)
+    mean, std = scale.moments(mu, sd)
     assert np.all(np.abs(draws.mean(axis=0) - mean) < 5 * std / math.sqrt(len(draws)))
     np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.02)
 
 
 @pytest.mark.parametrize("tail", [None, Tail(-1.0, 0.02, 1.0)])
 def test_predictions_beyond_the_range_of_floats_stay_in_it(tail: Tail | None) -> None:
-    mean, std = Scale(1e300, 0.0, 1.0, tail).back(np.full((1, 1), 1e9), np.full((1, 1), 1e5))
+    mean, std = Scale(1e300, 0.0, 1.0, tail).moments(np.full((1, 1), 1e9), np.full((1, 1), 1e5))
     assert np.all(np.isfinite(mean))
     assert np.all(np.isfinite(std))
 
@@ -141,21 +141,21 @@ def test_predictions_beyond_the_range_of_floats_stay_in_it(tail: Tail | None) ->
 def test_predictions_hardly_exceed_the_worst_value_seen() -> None:
     v = np.append(np.linspace(0, 1, 20), 30.0)
     _, scale = standardise(v, 0.5)
-    mean, std = scale.back(np.array([[3.0, 10.0]]), np.array([[5.0, 1.0]]))
+    mean, std = scale.moments(np.array([[3.0, 10.0]]), np.array([[5.0, 1.0]]))
     assert np.all(mean <= 31.0 * math.e)
     assert np.all(std <= 31.0 * math.e)
 
 
 @pytest.mark.parametrize("multiple", MULTIPLES)
 def test_the_log_slope_is_that_of_the_map_from_values_to_y(multiple: float | None) -> None:
-    """y by differences along each value, with centre, unit, median and worst held as they are."""
+    """The slope of y by finite differences in each value, with fixed centre, unit, median and worst."""
     v = np.random.default_rng(2).gamma(1.0, size=12)
     y, scale = standardise(v, multiple)
     at = v / scale.size
     h = 1e-6
 
     def as_y(values: Floats) -> Floats:
-        t = values if scale.tail is None else scale.tail.warped(values)
+        t = values if scale.tail is None else scale.tail.warp(values)
         return np.asarray((t - scale.centre) / scale.unit)
 
     np.testing.assert_allclose(as_y(at), y, atol=1e-12)

@@ -1,4 +1,4 @@
-"""What the values ask for: a warp, and parts of the kernel for variables next to each other."""
+"""Model selection: a warp of the values, and windows, which are kernel parts for variables next to each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPACE = Space({**{f"b{i}": Binary() for i in range(6)}, "c": Categorical(list("p
 
 
 def told(n: int, seed: int) -> tuple[Ints, Floats]:
-    """Rows, and a sum of one part a variable at each."""
+    """Rows, and at each row a sum with one term for each variable."""
     rng = np.random.default_rng(seed)
     rows = SPACE.random_rows(rng, n)
     parts = [rng.normal(size=size) for size in SPACE.sizes]
@@ -35,7 +35,7 @@ def models(space: Space = SPACE, **changes: object) -> Models:
 
 
 def belief(opt: Optimizer) -> Belief:
-    """What it believes now."""
+    """The shape that the optimiser uses now."""
     return belief_from(opt.state(), Surrogate(opt.space.rows, opt.settings))
 
 
@@ -86,7 +86,7 @@ def skewed_run() -> Optimizer:
 
 
 def test_predictions_of_a_warped_model_are_in_the_users_units() -> None:
-    """Leave the warp out of the way back and the predicted values would be some standard deviations of y."""
+    """Without the warp on the way back, predicted values would be a few standard deviations of y."""
     opt = skewed_run()
     points, values = opt.history()
     means, _ = opt.predict(points)
@@ -125,7 +125,7 @@ STAGES = Space({f"stage{i}": Binary() for i in range(12)})
 
 
 def in_a_row(seed: int, order: Ints | None = None) -> tuple[Ints, Floats]:
-    """Rows, and sums of what each pair of stages one after another does; then the stages are listed in that order."""
+    """Rows, and sums of one term for each pair of consecutive stages; the stages are listed in their order."""
     rng = np.random.default_rng(seed)
     rows = STAGES.random_rows(rng, 60)
     effects = rng.normal(size=(11, 2, 2))
@@ -142,7 +142,7 @@ def adjacent(rows: Ints, values: Floats, space: Space = STAGES) -> bool:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_pairs_next_to_each_other_are_told_from_the_same_pairs_listed_far_apart(seed: int) -> None:
-    """Over 200 other seeds the choice was right in all, both ways."""
+    """Over 200 other seeds every choice was right, with windows and without."""
     assert adjacent(*in_a_row(seed))
     assert not adjacent(*in_a_row(seed, FAR_APART))
 
@@ -200,7 +200,7 @@ def test_a_model_that_changes_its_kernel_on_the_way_goes_on_and_comes_back() -> 
 
 
 def test_an_interrupted_change_of_kernels_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the chain would be of one kernel and the shape of another, and neither ask nor a saved state work again."""
+    """Otherwise chain and shape would belong to two kernels, and neither ask nor a saved state would work again."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

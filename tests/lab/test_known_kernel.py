@@ -73,7 +73,7 @@ def test_mean_and_variance_are_the_likeliest() -> None:
 def test_a_sum_of_pairs_is_known_exactly_from_more_values_than_weights(single: float, known: bool) -> None:
     rows, values = evaluated(100, single)
     model, view = conditioned(rows[:60], values[:60])
-    mean, _ = view.scale.back(*model.predict(rows[60:]))
+    mean, _ = view.scale.moments(*model.predict(rows[60:]))
     assert (np.abs(mean - values[60:]).max() < 1e-3) == known
 
 

@@ -48,7 +48,7 @@ def model_of(mu: Floats, sd: Floats, noise: float) -> Any:
 def mixture(v: float, mu: Floats, spread: Floats, scale: Scale) -> tuple[float, float]:
     """Density and distribution function at v of the value whose y is a mixture of normals; the slope is numerical."""
     step = 1e-6 * scale.size * scale.unit
-    low, middle, high = (float(scale.seen(np.array([v + by]))[0][0]) for by in (-step, 0.0, step))
+    low, middle, high = (float(scale.transform(np.array([v + by]))[0][0]) for by in (-step, 0.0, step))
     parts = stats.norm(mu, spread)
     density, below = (float(np.mean(each(middle))) for each in (parts.pdf, parts.cdf))
     return density * (high - low) / (2 * step), below

@@ -13,7 +13,7 @@ import pytest
 from carbo import settings as module
 from carbo.errors import SettingsError
 from carbo.inference.priors import Priors
-from carbo.settings import DEFAULT, GONE, PAPER, SINCE, Settings, dotted, implied
+from carbo.settings import DEFAULT, GONE, PAPER, SINCE, Settings, flatten, is_implied
 from lab.methods import METHODS
 from lab.problems import problem
 from lab.runs.grid import Task, settings_key
@@ -99,8 +99,8 @@ def test_a_setting_that_is_gone_is_refused_with_any_other_value() -> None:
 
 
 def test_every_value_before_is_one_that_a_setting_can_have() -> None:
-    assert set(SINCE) <= dotted(DEFAULT.to_dict()).keys()
-    assert all(implied(name, SINCE) for name in SINCE)
+    assert set(SINCE) <= flatten(DEFAULT.to_dict()).keys()
+    assert all(is_implied(name, SINCE) for name in SINCE)
 
 
 def test_no_setting_is_both_new_and_gone() -> None:

@@ -258,7 +258,7 @@ def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndar
             variance[i] = C[i, i] - weights @ K[others, i]
         means.append(mean)
         variances.append(variance)
-    return view.scale.back(np.array(means), np.sqrt(variances))
+    return view.scale.moments(np.array(means), np.sqrt(variances))
 
 
 def test_leave_one_out_in_closed_form_is_refitting_without_each(modelled: tuple[optuna.Study, carbo.Optimizer]) -> None:

@@ -181,12 +181,12 @@ def refuses(complaint: str, variables: Any, constraint: Any = None) -> None:
         (lambda: Ordinal(np.array(3)), "a list of choices"),
         (lambda: Categorical({"a", "b"}), "choices in an order, got a set"),
         (lambda: Categorical(["a", "b", "a"]), "distinct choices, got 'a' twice"),
-        (lambda: Ordinal([1, True]), "distinct choices, got 1 and True; Python holds these to be equal"),
-        (lambda: Ordinal([0, 1, 1.0]), "distinct choices, got 1 and 1.0; Python holds these to be equal"),
+        (lambda: Ordinal([1, True]), "distinct choices, got 1 and True; these are equal in Python"),
+        (lambda: Ordinal([0, 1, 1.0]), "distinct choices, got 1 and 1.0; these are equal in Python"),
         (lambda: Categorical([[1], [2]]), r"hashable choices, got \[1\]; use strings or tuples"),
         (lambda: Categorical([0.5, math.nan]), "choices that equal themselves, got NaN"),
         (lambda: Ordinal([np.nan]), "choices that equal themselves, got NaN"),
-        (lambda: Categorical(["a", "b"], graph="star"), "a graph out of complete, path, cycle, got 'star'"),
+        (lambda: Categorical(["a", "b"], graph="star"), "one of complete, path, cycle as graph, got 'star'"),
         (lambda: Categorical(["a", "b"], graph=np.ones((3, 3))), "2 x 2 graph matrix"),
         (lambda: Categorical(["a", "b"], graph=[[0, 1], [2, 0]]), "symmetric"),
         (lambda: Categorical(["a", "b"], graph=[[0, -1], [-1, 0]]), ">= 0"),
@@ -253,7 +253,7 @@ def test_a_constraint_must_be_callable() -> None:
 @pytest.mark.parametrize(("count", "tried"), [(3, "all 8 combinations"), (60, "all of 100000 rows tried")])
 def test_a_constraint_that_nothing_satisfies_is_refused(count: int, tried: str) -> None:
     variables = {f"x{i}": Binary() for i in range(count)}
-    with pytest.raises(SpaceError, match=f"constraint: expected it to permit something, got False for {tried}"):
+    with pytest.raises(SpaceError, match=f"constraint: expected True for some points, got False for {tried}"):
         Space(variables, lambda p: False)
 
 
@@ -368,7 +368,7 @@ def test_row_keys_tell_rows_apart_whatever_their_integer_type() -> None:
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 40), sizes=st.lists(st.sampled_from([1, 2, 3, 99_999]), min_size=1))
 @ANY_SPEED
 def test_a_set_of_rows_is_one_of_keys(colliding: bool, seed: int, n: int, sizes: list[int]) -> None:
-    """Even where different rows have the same digest."""
+    """The answer is right even if different rows have the same digest."""
     each, k = rng(seed), np.array(sizes, dtype=np.intp)
     inside, asked = each.integers(0, k, size=(n, len(k))), each.integers(0, k, size=(300, len(k)))
     asked[: n // 2] = inside[: n // 2]
@@ -462,7 +462,7 @@ def test_neighbours_of_twenty_rows_of_sixty_variables_take_less_than_a_milliseco
 
 
 def assert_uniform(drawn: Ints, population: Ints) -> None:
-    """Chi-square over the rows of the population: all equally often, and none beside them."""
+    """Chi-square test: every row of the population comes equally often, and no other row comes."""
     cells = dict.fromkeys(row_keys(population), 0)
     for key in row_keys(drawn):
         cells[key] += 1
@@ -504,7 +504,7 @@ def test_a_constraint_met_by_one_row_in_1e12_is_walked_and_never_violated() -> N
     rows = space.random_rows(rng(), 1_000)
     assert rows.shape == (1_000, 60)
     assert rows.sum(axis=1).max() <= 5
-    # Uniform means five of the sixty in 91 % of the rows; the walk's rows are correlated, so only roughly.
+    # Among uniform rows 91 % have five of the sixty. The tolerance is wide, because the walk's rows are correlated.
     sizes = np.array([math.comb(60, m) for m in range(6)], dtype=np.float64)
     assert np.mean(rows.sum(axis=1) == 5) == pytest.approx(sizes[5] / sizes.sum(), abs=0.1)
     assert rows.any(axis=0).all()

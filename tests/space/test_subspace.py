@@ -1,4 +1,4 @@
-"""A part of a space, where some variables hold one position, against the whole space filtered."""
+"""A subspace, in which some variables have a fixed position, against the filtered whole space."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def test_a_large_one_is_walked() -> None:
 
 def test_what_the_constraint_forbids_altogether_is_refused() -> None:
     space = Space({f"x{i}": Binary() for i in range(30)}, lambda p: not p["x0"])
-    with pytest.raises(SpaceError, match="constraint: expected it to permit something"):
+    with pytest.raises(SpaceError, match="constraint: expected True for some points"):
         space.rows.within({0: 1})

@@ -21,7 +21,7 @@ def test_an_unknown_kernel_is_refused_with_the_names_there_are() -> None:
 
 
 def test_a_new_kernel_is_a_name_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the contributor's guide promises. The new kernel is the order kernel of order one: it sees no pair."""
+    """The promise of the contributor's guide. The new kernel is the order kernel of order one, without pairs."""
     monkeypatch.setitem(KERNELS, "additive", lambda spectra, _: Orders(spectra, 1))
     optimizer = carbo.Optimizer(SPACE, seed=0, settings={**CHEAP, "kernel": "additive", "initial": 12})
     for _ in range(16):

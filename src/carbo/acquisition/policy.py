@@ -1,4 +1,4 @@
-"""One suggestion: the row where the acquisition is largest, never one that is excluded.
+"""One suggestion: the permitted row with the largest acquisition.
 
 posterior samples -> Ensemble -> acquisition -> starts -> local search -> row
 """
@@ -14,27 +14,27 @@ from carbo.acquisition import search
 from carbo.acquisition.functions import acquisition
 from carbo.acquisition.objective import Pointwise
 from carbo.acquisition.search import Found
-from carbo.acquisition.stall import Turn, doubles, first_fresh
-from carbo.acquisition.starts import exhausted, recombined, spray, unseen
+from carbo.acquisition.stall import Override, double_changes, first_permitted
+from carbo.acquisition.starts import exhaustion_error, random_starts, spray, unseen_row
 from carbo.numerics.types import Bools, Floats, Ints
 from carbo.settings import Settings
 from carbo.space.row_space import RowSet, RowSpace
 from carbo.surrogate.ensemble import Ensemble
 from carbo.surrogate.subset import PLENTY
 
-LIKELY = float(np.log(0.5))
-"""Least log probability of success of a row that is suggested in its turn, whatever the acquisition is elsewhere."""
-SCORED = 25
-"""Starts scored for each that climbs, the most promising first, where the search is hasty."""
-MORE = 10
-"""Feasible random rows for each climber, where a constraint leaves too few starts."""
+LEAST_LOG_SUCCESS = float(np.log(0.5))
+"""Least log probability of success of a row that comes in place of the row of largest acquisition."""
+SCORES_PER_CLIMBER = 25
+"""Starts that a hasty search scores for each climber, the most promising first."""
+EXTRA_PER_CLIMBER = 10
+"""Extra feasible random rows for each climber, if a constraint leaves too few starts."""
 
 
 class Request(NamedTuple):
-    """What a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row.
+    """All that a suggestion depends on. `excluded` holds row keys; `incumbent` is the best evaluated row.
 
-    penalty     log probability of success of rows, where evaluations have failed
-    turn        what to suggest in place of the row of largest acquisition, if there is such a row
+    penalty     log probability of success of rows; None if no evaluation has failed
+    override    a suggestion in place of the row of largest acquisition; None if the search has not stalled
     """
 
     space: RowSpace
@@ -43,9 +43,10 @@ class Request(NamedTuple):
     excluded: Set[bytes]
     incumbent: Ints
     penalty: Callable[[Ints], Floats] | None
-    turn: Turn | None = None
+    override: Override | None = None
 
     def permitted(self, rows: Ints, excluded: RowSet | None = None) -> Bools:
+        """(n,) whether each row is feasible and not excluded; `excluded`: another set than the request's."""
         fresh = ~(excluded or RowSet(self.excluded, self.space.sizes)).contains(rows)
         if self.space.constrained and fresh.any():
             fresh[fresh] = self.space.feasible(rows[fresh])
@@ -53,7 +54,7 @@ class Request(NamedTuple):
 
     @property
     def hasty(self) -> bool:
-        """Whether scores cost so much that the search makes do with fewer: see `search.step`."""
+        """Whether scores take so long that the search computes fewer of them: see `search.step`."""
         return self.settings.predict_from is not None and len(self.ensemble.X) > PLENTY
 
     @property
@@ -71,7 +72,7 @@ class Request(NamedTuple):
 
     @property
     def reference(self) -> Floats:
-        """(S,) the value that each sample's improvement counts from."""
+        """(S,) the value from which improvement counts, for each posterior sample."""
         if self.settings.reference == "observed":
             return np.asarray(self.ensemble.values.min(axis=1))
         return np.asarray(self.ensemble.at_observations().min(axis=1))
@@ -89,55 +90,55 @@ def propose(rng: np.random.Generator, request: Request) -> Ints:
 
 
 def remaining_rows(request: Request) -> Ints:
-    """All permitted rows of a space small enough to list. Raises SpaceExhausted when there are none."""
+    """All permitted rows of a small space. Raises SpaceExhausted if there are none."""
     rows = request.space.all_rows(request.settings.exhaustive)
     rows = rows[request.permitted(rows)]
     if not len(rows):
-        raise exhausted(request.space)
+        raise exhaustion_error(request.space)
     return rows
 
 
 def fresh_neighbours(request: Request) -> Ints | None:
-    """The permitted neighbours of the turn's row; None where there is no turn, or no such neighbour."""
-    if request.turn is None:
+    """The permitted neighbours of the override's row; None without an override or a permitted neighbour."""
+    if request.override is None:
         return None
-    rows, _ = request.space.neighbours(request.turn.row[None])
-    rows = rows[_fresh(request)(rows)]
+    rows, _ = request.space.neighbours(request.override.row[None])
+    rows = rows[_permitted_override(request)(rows)]
     return rows if len(rows) else None
 
 
 def fresh_double(request: Request) -> Ints | None:
-    """The first permitted row two changes from the turn's row; None where there is no such turn, or no such row."""
-    if request.turn is None:
+    """The first permitted row two changes away from the override's row; None without doubt or a permitted row."""
+    if request.override is None:
         return None
-    row = request.turn.row
+    row = request.override.row
     _, column, value = request.space.moves(row[None])
     rows = np.repeat(row[None], len(column), axis=0)
     rows[np.arange(len(rows)), column] = value
     mean = request.ensemble.mean_at(np.concatenate([row[None], rows]))
-    return first_fresh(doubles(row, column, value, mean[1:] - mean[0]), _fresh(request))
+    return first_permitted(double_changes(row, column, value, mean[1:] - mean[0]), _permitted_override(request))
 
 
-def _fresh(request: Request) -> Callable[[Ints], Bools]:
-    """Which rows may be suggested in their turn: none that is likely to fail, and in doubt none that was evaluated."""
-    assert request.turn is not None
+def _permitted_override(request: Request) -> Callable[[Ints], Bools]:
+    """A function of rows: which of them may come as an override. Likely failures and, in doubt, repeats may not."""
+    assert request.override is not None
     penalty = request.penalty
-    excluded = RowSet(request.excluded | request.turn.tried, request.space.sizes)
+    excluded = RowSet(request.excluded | request.override.evaluated, request.space.sizes)
 
     def fresh(rows: Ints) -> Bools:
         out = request.permitted(rows, excluded)
         if penalty is not None and out.any():
-            out[out] = penalty(rows[out]) > LIKELY
+            out[out] = penalty(rows[out]) > LEAST_LOG_SUCCESS
         return out
 
     return fresh
 
 
 def maximise(rng: np.random.Generator, request: Request, objective: Pointwise) -> Found:
-    """The best rows found, best first, at least one. Raises SpaceExhausted when no permitted row turns up."""
+    """The best rows of the search, best first, at least one. Raises SpaceExhausted if no permitted row was found."""
     found = best_starts(rng, request, objective)
-    if not len(found.rows):  # a nearly used-up or tightly constrained space
-        row = unseen(rng, request.space, request.excluded)
+    if not len(found.rows):  # nearly all rows are evaluated, or the constraint permits few
+        row = unseen_row(rng, request.space, request.excluded)
         found = Found(row[None], objective.score(row[None]))
     return search.climb(objective, request.domain, found, request.hasty)
 
@@ -145,7 +146,7 @@ def maximise(rng: np.random.Generator, request: Request, objective: Pointwise) -
 def best_starts(rng: np.random.Generator, request: Request, objective: Pointwise) -> Found:
     """The best `climbers` of the random and the spray starts, with exact scores."""
     space, settings = request.space, request.settings
-    spread = recombined(rng, space, settings.random_starts)
+    spread = random_starts(rng, space, settings.random_starts)
     near = spray(rng, space, request.incumbent, settings.spray_starts)
     bounds = np.append(objective.bound_starts(spread), np.full(len(near), np.inf))
 
@@ -156,10 +157,10 @@ def best_starts(rng: np.random.Generator, request: Request, objective: Pointwise
         return out
 
     ranked = request.hasty and objective.acquisition.rises_with_sd and not space.constrained
-    most = SCORED * settings.climbers if ranked else None
+    most = SCORES_PER_CLIMBER * settings.climbers if ranked else None
     found = search.select(objective, request.domain, rows, bounds, settings.climbers, most)
     if space.constrained and len(found.rows) < settings.climbers:
-        more = space.random_rows(rng, MORE * settings.climbers)
+        more = space.random_rows(rng, EXTRA_PER_CLIMBER * settings.climbers)
         more = more[request.permitted(more)]
         both = np.concatenate([found.rows, more]), np.append(found.scores, objective.score(more))
         found = search.best_of(Found(*both), settings.climbers)

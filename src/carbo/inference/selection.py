@@ -1,10 +1,10 @@
-"""What the data ask for: a warp of the values, and parts of the kernel for variables next to each other. What makes the
-values likeliest is taken.
+"""Model selection: which warp of the values, and whether the kernel has windows. The likeliest choice is taken.
 
-The evidence of a warp is the posterior density at its mode, with y as the warp makes it, times the slope of the warp:
-densities of y become densities of the values as told, and so can be compared. Adjacent variables' parts are tried
-under the warp so found. Looking takes a climb for each choice and is done again only after the data have grown by a
-seventh.
+A window is a part of the kernel for variables next to each other in the space (`kernels.windows`). The evidence of a
+warp is the posterior density at the mode, with y computed by this warp, times the slope of the warp. The slope turns
+densities of y into densities of the told values, which can be compared between warps. Windows are tried after the warp
+has been selected, with this warp. Each choice costs a climb to a mode, so selection runs again only after the data have
+grown by a seventh.
 """
 
 from __future__ import annotations
@@ -19,48 +19,54 @@ from carbo.inference.outcome import standardise
 from carbo.numerics.types import Floats, Ints
 
 MULTIPLES: tuple[float | None, ...] = (None, 2.0, 0.5)
-"""Of the warp's unit, weaker warps first; None is no warp."""
+"""Choices of the warp: multiples of its unit, weaker warps first; None is no warp."""
 FEWEST = 10
-"""Observations before anything but the plain model is thought of."""
+"""Number of observations at which models other than the plain one are tried first."""
 GROWTH = 8 / 7
+"""Selection runs again when the number of observations has grown by this factor."""
 MARGIN = 2.0
-"""Log evidence by which a warp has to beat no warp, and adjacent variables' parts the kernel without them. It stands
-for what the densities leave out, the priors' constants and the posteriors' widths: for two parts one and a half nats.
+"""Log evidence by which a warp must beat no warp, and a kernel with windows the kernel without them. The margin stands
+for terms that densities at a mode leave out: the constants of the priors and the widths of the posteriors. With two
+windows these terms are 1.5.
 """
 
 
 class Shape(NamedTuple):
-    """The multiple of the warp's unit, the number of observations at which to look again, and which model."""
+    """The selected model.
+
+    multiple    of the warp's unit; None: no warp
+    due         number of observations at which selection runs again
+    adjacent    whether the kernel has windows
+    """
 
     multiple: float | None = None
     due: int = FEWEST
     adjacent: bool = False
-    """Whether it is the model with adjacent variables' parts."""
 
 
 class Models(NamedTuple):
-    """The model, and the one with adjacent variables' parts if that is to be thought of; and the warps that are."""
+    """The choices: the plain model, the model with windows or None, and the multiples of the warp."""
 
     plain: Model
     adjacent: Model | None = None
     multiples: Sequence[float | None] = (None,)
 
     def of(self, shape: Shape) -> Model:
-        """The one that the shape calls for."""
+        """The model that `shape` selects."""
         return self.adjacent if shape.adjacent and self.adjacent is not None else self.plain
 
     @property
     def alone(self) -> bool:
-        """Whether there is nothing to choose."""
+        """Whether there is only one choice."""
         return self.adjacent is None and len(self.multiples) == 1
 
 
 def reselect(
     now: Shape, X: Ints, values: Floats, models: Models, observations: int | None = None
 ) -> tuple[Shape, Hyper | None]:
-    """The shape to go on with, and where it is a new one, the mode of the posterior under it.
+    """The next shape, and the mode of the posterior under it; the mode is None if model and warp did not change.
 
-    observations: how many there are in all, where X and values are only some of them.
+    observations: the number of all observations, if X and values are only some of them
     """
     count = len(values) if observations is None else observations
     if count < now.due:
@@ -76,12 +82,13 @@ def reselect(
         score, hyper = _mode(X, values, models.adjacent, later.multiple)
         if score - MARGIN * (1 + (later.multiple is not None)) > best:
             mode, later = hyper, later._replace(adjacent=True)
-    if mode is None:  # no covariance could be factored: the sampler will say so
+    if mode is None:  # no covariance could be factored: the sampler will raise the error
         return now._replace(due=later.due), None
     return later, None if later._replace(due=now.due) == now else mode
 
 
 def _mode(X: Ints, values: Floats, model: Model, multiple: float | None) -> tuple[float, Hyper | None]:
+    """The log evidence of a model and a warp, and the mode; (-inf, None) if no covariance could be factored."""
     y, scale = standardise(values, multiple)
     try:
         log_density, hyper = chain.mode(model, Data(X, y))

@@ -23,7 +23,7 @@ Scale = Literal["connectivity", "published"]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph over `size` values; `weights` is given for kind "weighted" alone."""
+    """A graph over `size` values. Only the kind "weighted" has `weights`."""
 
     kind: Kind
     size: int
@@ -31,12 +31,12 @@ class Graph:
 
 
 def complete(size: int) -> Graph:
-    """Every value next to every other: nominal categories."""
+    """Every value is a neighbour of every other: nominal categories."""
     return Graph("complete", size)
 
 
 def path(size: int) -> Graph:
-    """Each value next to the one before and the one after: ordered levels."""
+    """Each value is a neighbour of the one before and the one after: ordered levels."""
     return Graph("path" if size > 2 else "complete", size)
 
 
@@ -48,8 +48,8 @@ def cycle(size: int) -> Graph:
 def from_weights(weights: Any, size: int, name: str) -> Graph:
     """The graph of a (size, size) weight matrix, or of a networkx graph over the nodes 0..size-1.
 
-    Raises SpaceError, naming the variable `name`, unless the matrix is square of that size, finite,
-    symmetric and non-negative; warns when the graph is disconnected. The diagonal is ignored.
+    Raises SpaceError, which names the variable `name`, unless the matrix is (size, size), finite, symmetric and
+    non-negative. Warns if the graph is disconnected. The diagonal is ignored.
     """
     W = _as_matrix(weights, size, name)
     if W.shape != (size, size):
@@ -118,7 +118,7 @@ def components(W: Floats) -> int:
 
 
 def laplacian(graph: Graph) -> Floats:
-    """L = D - W, unscaled: for checks and for people to look at; the kernels use `spectrum`."""
+    """The Laplacian L = D - W, unscaled. For checks and plots; the kernels use `spectra.spectrum`."""
     k = graph.size
     if graph.weights is not None:
         W = np.array(graph.weights)

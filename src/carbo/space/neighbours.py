@@ -1,4 +1,4 @@
-"""Which values of a variable are neighbours, and single steps between rows. Notation as in `space`."""
+"""Neighbours of the values of each variable, and single steps between rows. Notation as in `row_space`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from carbo.space.graphs import Graph
 
 
 class Adjacency(NamedTuple):
-    """The neighbours of every vertex. Those of complete graphs are counted, not listed."""
+    """The neighbours of every vertex. For complete graphs only their number is stored."""
 
     offset: Ints
     """(d,) number of the first vertex of each variable."""
     degree: Ints
-    """(sum k_i,) neighbours of each vertex."""
+    """(sum k_i,) number of neighbours of each vertex."""
     start: Ints
-    """(sum k_i,) where the neighbours of a vertex begin in `target`."""
+    """(sum k_i,) index in `target` of the first neighbour of each vertex."""
     target: Ints
-    """positions, ascending for each vertex; none for complete graphs."""
+    """Positions of the neighbours, ascending for each vertex; no entries for complete graphs."""
     complete: Bools
     """(d,) whether the variable's graph is complete."""
 
 
 class Moves(NamedTuple):
-    """Single steps: from rows[owner[j]], set variable column[j] to position value[j]. Each (m,)."""
+    """Single steps: step j takes rows[owner[j]] and sets variable column[j] to position value[j]. Each (m,)."""
 
     owner: Ints
     column: Ints
@@ -35,13 +35,13 @@ class Moves(NamedTuple):
 
 
 def adjacency(each: Sequence[Graph], leaps: bool) -> Adjacency:
-    """Of the variables' graphs; leaps: along paths and cycles also 2, 4, 8, ... levels at a time."""
+    """The neighbours in the variables' graphs; leaps: along paths and cycles also values 2, 4, 8, ... levels away."""
     degrees, targets = zip(*(_edges(graph, leaps) for graph in each), strict=True)
     sizes = np.array([graph.size for graph in each], dtype=np.intp)
     complete = np.array([graph.kind == "complete" for graph in each])
     degree = np.concatenate(degrees)
-    listed = np.where(np.repeat(complete, sizes), 0, degree)
-    return Adjacency(np.cumsum(sizes) - sizes, degree, np.cumsum(listed) - listed, np.concatenate(targets), complete)
+    stored = np.where(np.repeat(complete, sizes), 0, degree)
+    return Adjacency(np.cumsum(sizes) - sizes, degree, np.cumsum(stored) - stored, np.concatenate(targets), complete)
 
 
 def _edges(graph: Graph, leaps: bool) -> tuple[Ints, Ints]:
@@ -59,5 +59,7 @@ def _edges(graph: Graph, leaps: bool) -> tuple[Ints, Ints]:
         inside = (target >= 0) & (target < k)
         return np.count_nonzero(inside, axis=1), target[inside]
     target = np.sort(target % k, axis=1)
-    first = np.concatenate([np.ones((k, 1), dtype=bool), np.diff(target, axis=1) > 0], axis=1)  # two ways may meet
+    first = np.concatenate(
+        [np.ones((k, 1), dtype=bool), np.diff(target, axis=1) > 0], axis=1
+    )  # two leaps may end at one value
     return np.count_nonzero(first, axis=1), target[first]

@@ -1,4 +1,4 @@
-"""The search space of users: named variables and a constraint; dicts of params <-> rows of integers (`RowSpace`).
+"""The search space for users: named variables, a constraint, and dicts of params as rows of integers and back.
 
 Notation
     d       number of variables
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from carbo.errors import SpaceError
 from carbo.numerics.types import Bools, Ints
-from carbo.space.choices import as_json, as_text, hint, listing, native, refuse
+from carbo.space.choices import as_json, as_native, as_text, hint, listing, refuse
 from carbo.space.row_space import ENUMERABLE, RowSpace
 from carbo.space.variables import KINDS, Variable
 
@@ -31,22 +31,24 @@ Constraint = Callable[[Params], bool]
 
 
 class Space:
-    """Named variables and, optionally, a known constraint on their values.
+    """A search space: named variables and, optionally, a constraint on their values.
 
-    constraint(params) -> bool must be deterministic: its verdicts are remembered. SpaceError when a variable or
-    the constraint is unusable, or when no combination (in spaces beyond ENUMERABLE: none of PROBES tried rows)
-    satisfies the constraint. A space is a value: it is not changed after construction.
+    variables   a dict of names and variables, for example {"lr": Float(1e-4, 1e-1, log=True), "adam": Binary()}
+    constraint  a function of params that returns True for permitted points. It must always give the same answer for
+                the same params, because its answers are remembered
+
+    A point is a dict `params` of names and values. The methods below also use rows: a row has d integers, one for each
+    of the d variables. Each integer is a position in the choices of the variable. `encode` makes rows from params, and
+    `decode` makes params from rows. A space has the attributes `names`, `variables` and `constraint`, and it does not
+    change after construction.
+
+    Raises SpaceError for a wrong variable, for a constraint that raises an error, and if no permitted point was found.
     """
 
-    names: tuple[str, ...]
-    variables: dict[str, Variable]
-    constraint: Constraint | None
-    rows: RowSpace
-
     def __init__(self, variables: Mapping[str, Variable], constraint: Constraint | None = None) -> None:
-        self.variables = _checked_variables(variables)
-        self.names = tuple(self.variables)
-        self.constraint = constraint
+        self.variables: dict[str, Variable] = _check_variables(variables)
+        self.names: tuple[str, ...] = tuple(self.variables)
+        self.constraint: Constraint | None = constraint
         if constraint is not None and not callable(constraint):
             raise SpaceError(f"constraint: expected a function of params that returns True or False, "
                              f"got {reprlib.repr(constraint)}; for example lambda p: p['a'] < p['b']")  # fmt: skip
@@ -56,16 +58,17 @@ class Space:
 
     @property
     def dim(self) -> int:
+        """The number d of variables."""
         return len(self.names)
 
     @property
     def sizes(self) -> Ints:
-        """(d,) the number of choices of each variable."""
+        """The number of choices of each variable, (d,)."""
         return self.rows.sizes
 
     @property
     def cardinality(self) -> int:
-        """Number of combinations, the constraint left aside; an exact int of any size."""
+        """The number of all combinations, permitted or not; an exact int."""
         return self.rows.cardinality
 
     def __repr__(self) -> str:
@@ -73,7 +76,7 @@ class Space:
         return f"Space({{{inside}}}{'' if self.constraint is None else ', constraint=...'})"
 
     def __eq__(self, other: object) -> bool:
-        return self._described(as_text) == other._described(as_text) if isinstance(other, Space) else NotImplemented
+        return self._description(as_text) == other._description(as_text) if isinstance(other, Space) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())
@@ -81,7 +84,7 @@ class Space:
     # ---- params <-> rows
 
     def encode(self, params: Mapping[str, Any]) -> Ints:
-        """The row (d,) of `params`. SpaceError on missing or unknown names, and on values that are no choice."""
+        """The row (d,) of `params`. SpaceError for missing or unknown names, and for values that are no choice."""
         if not isinstance(params, Mapping):
             raise SpaceError(f"params: expected a dict of names and values, got {reprlib.repr(params)}; "
                              'one dict a point, such as {"name": choice}')  # fmt: skip
@@ -92,24 +95,24 @@ class Space:
             if position is None:
                 choices = self.variables[name].choices
                 raise SpaceError(f"variable {name!r}: expected one of {listing([repr(c) for c in choices])}, "
-                                 f"got {params[name]!r}{hint(native(params[name]), choices)}")  # fmt: skip
+                                 f"got {params[name]!r}{hint(as_native(params[name]), choices)}")  # fmt: skip
         return np.array(row, dtype=np.intp)
 
     def encode_many(self, params: Iterable[Mapping[str, Any]]) -> Ints:
-        """The rows (n, d) of n params."""
+        """The rows (n, d) of a list of n params."""
         if not isinstance(params, Iterable):
             raise SpaceError(f"params: expected a dict of names and values, or a list of them, got {params!r}")
         return np.array([self.encode(p) for p in params], dtype=np.intp).reshape(-1, self.dim)
 
     def decode(self, row: ArrayLike) -> Params:
-        """The params of a row (d,), native Python values. SpaceError when it is no row of this space."""
-        return self._decoded(self.rows.check(np.asarray(row)[None])[0].tolist())
+        """The params of a row (d,), with native Python values. SpaceError if `row` is no row of this space."""
+        return self._decode(self.rows.check(np.asarray(row)[None])[0].tolist())
 
     def decode_many(self, rows: ArrayLike) -> list[Params]:
-        """The params of each of the rows (n, d)."""
-        return [self._decoded(values) for values in self.rows.check(rows).tolist()]
+        """The params of each of n rows (n, d)."""
+        return [self._decode(values) for values in self.rows.check(rows).tolist()]
 
-    def _decoded(self, values: list[int]) -> Params:
+    def _decode(self, values: list[int]) -> Params:
         return dict(zip(self.names, map(getitem, self._choices, values), strict=True))
 
     def _refuse_names(self, params: Mapping[str, Any]) -> NoReturn:
@@ -122,40 +125,40 @@ class Space:
     def _permits(self, values: list[int]) -> bool:
         assert self.constraint is not None
         try:
-            return bool(self.constraint(self._decoded(values)))
+            return bool(self.constraint(self._decode(values)))
         except Exception as error:
-            params = self._decoded(values)
+            params = self._decode(values)
             raise SpaceError(f"constraint: expected True or False, got {type(error).__name__}: {error} for params "
-                             f"{params!r}; let it answer for every combination of choices") from error  # fmt: skip
+                             f"{params!r}; let it return one for every combination") from error  # fmt: skip
 
     # ---- rows
 
     def feasible(self, rows: ArrayLike) -> Bools:
-        """(n,) whether each row satisfies the constraint. SpaceError, with the params at fault, when it raises."""
+        """Whether each row satisfies the constraint, (n,). SpaceError, with the params, if the constraint raises."""
         return self.rows.feasible(rows)
 
     def random_rows(self, rng: np.random.Generator, n: int) -> Ints:
-        """n feasible rows (n, d), independent and uniform; where these are rare, from a random walk (`RowSpace`)."""
+        """n random feasible rows (n, d): independent and uniform, except in large spaces with few feasible rows."""
         return self.rows.random_rows(rng, n)
 
     def all_rows(self, limit: int = ENUMERABLE) -> Ints:
-        """Every feasible row, the last variable changing fastest. SpaceError beyond `limit` combinations."""
+        """All feasible rows in lexicographic order. SpaceError if there are more than `limit` combinations."""
         return self.rows.all_rows(limit)
 
     def neighbours(self, row: ArrayLike) -> Ints:
-        """(m, d) the feasible rows one edge of one variable's graph away from `row`."""
+        """The feasible rows (m, d) that differ from `row` in one variable, by one edge of the variable's graph."""
         return self.rows.neighbours(np.asarray(row)[None])[0]
 
     # ---- descriptions
 
     def describe(self) -> dict[str, Any]:
-        """A JSON value from which `from_description` makes the space again; of the constraint, that there is one.
+        """The space as a JSON value for `from_description`. Of a constraint, only its existence is saved.
 
-        SpaceError when a choice is not a bool, int, finite float, str or None.
+        SpaceError if a choice is not a bool, int, finite float, str or None.
         """
-        return self._described(as_json)
+        return self._description(as_json)
 
-    def _described(self, encode: Callable[[Any], Any]) -> dict[str, Any]:
+    def _description(self, encode: Callable[[Any], Any]) -> dict[str, Any]:
         entries = []
         for name, variable in self.variables.items():
             try:
@@ -166,7 +169,7 @@ class Space:
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any], constraint: Constraint | None = None) -> Space:
-        """The space of `describe`; a constraint that was there must be given again, or SpaceError."""
+        """The space that `describe` saved. SpaceError if the space had a constraint and none is passed."""
         try:
             entries = [dict(entry) for entry in description["variables"]]
             constrained = description["constrained"]
@@ -181,11 +184,14 @@ class Space:
         return cls(variables, constraint)
 
     def fingerprint(self) -> str:
-        """A digest of the description, the same in every process; choices that JSON cannot hold go by their repr."""
-        return hashlib.sha256(json.dumps(self._described(as_text), sort_keys=True).encode()).hexdigest()
+        """A digest of the description, the same in every process.
+
+        Choices that JSON cannot hold enter by their repr.
+        """
+        return hashlib.sha256(json.dumps(self._description(as_text), sort_keys=True).encode()).hexdigest()
 
 
-def _checked_variables(variables: Any) -> dict[str, Variable]:
+def _check_variables(variables: Any) -> dict[str, Variable]:
     if not isinstance(variables, Mapping):
         raise SpaceError(f"space: expected a dict of names and variables, got {reprlib.repr(variables)}; "
                          'write Space({"name": Binary()})')  # fmt: skip

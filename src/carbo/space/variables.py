@@ -1,4 +1,4 @@
-"""Variables: lists of choices with a graph over them, and the checks that make their errors teach.
+"""Variables: lists of choices, each with a graph over the choices.
 
 Notation
     k       number of choices
@@ -17,21 +17,21 @@ import numpy as np
 
 from carbo.space import graphs
 from carbo.space.choices import (
+    as_choices,
+    as_finite,
+    as_flag,
     as_json,
+    as_native,
     as_number,
     as_text,
-    few,
-    finite,
-    flag,
-    listed,
-    loggable,
+    as_whole,
+    check_count,
+    check_log_range,
+    check_order,
     named_graph,
-    native,
-    ordered,
     positions,
     refuse,
-    weights,
-    whole,
+    weight_matrix,
 )
 from carbo.space.graphs import Graph
 
@@ -41,7 +41,7 @@ DEFAULT_POINTS = 51
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What a variable's arguments mean, once they have been checked."""
+    """The choices, their graph and their positions: the meaning of a variable's checked arguments."""
 
     choices: tuple[Any, ...]
     graph: Graph
@@ -49,16 +49,16 @@ class Domain:
 
 
 class Variable:
-    """A finite list of choices with a graph over them; frozen.
+    """A finite list of choices with a graph over them. Variables cannot be changed.
 
-    Constructors only store their arguments. `Space` checks them, so that errors name the variable; reading
-    `choices`, `size` or `graph` of a variable outside a space checks too, under the name of its kind.
+    A constructor only stores its arguments. `Space` checks them, so that error messages name the variable. Outside a
+    space, the first use of `choices`, `size` or `graph` checks them, and messages name the kind of the variable.
     """
 
     arguments: dict[str, Any]
 
     def __init__(self, **arguments: Any) -> None:
-        vars(self)["arguments"] = {key: native(value) for key, value in arguments.items()}
+        vars(self)["arguments"] = {key: as_native(value) for key, value in arguments.items()}
 
     def __setattr__(self, key: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: make a new variable instead of setting {key!r}")
@@ -75,7 +75,7 @@ class Variable:
         return hash((type(self), self.choices))
 
     def domain(self, name: str) -> Domain:
-        """The checked meaning of the arguments; SpaceError naming `name` when they have none."""
+        """The choices, graph and positions. SpaceError, which names the variable `name`, for wrong arguments."""
         if "_domain" not in vars(self):
             vars(self)["_domain"] = self._check(name)
         checked: Domain = vars(self)["_domain"]
@@ -83,26 +83,28 @@ class Variable:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values, native Python ones, in the order that rows count them."""
+        """The values as native Python values. Rows hold positions in this tuple."""
         return self.domain(type(self).__name__).choices
 
     @property
     def size(self) -> int:
+        """The number of choices."""
         return len(self.choices)
 
     @property
     def graph(self) -> Graph:
+        """The graph over the choices."""
         return self.domain(type(self).__name__).graph
 
     def position(self, value: Any) -> int | None:
-        """Where `value` stands in the choices; None when it is not one of them."""
+        """The position of `value` in the choices; None if `value` is not one of them."""
         try:
-            return self.domain(type(self).__name__).index.get(native(value))
+            return self.domain(type(self).__name__).index.get(as_native(value))
         except TypeError:  # unhashable
             return None
 
     def describe(self, encode: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-        """A JSON value that `Space.from_description` reads; `encode` maps each choice (SpaceError if not JSON)."""
+        """The variable as a JSON value. `encode` maps each choice; default: SpaceError if it is not JSON."""
         return {"kind": type(self).__name__.lower()} | self._details(encode or as_json)
 
     def _check(self, name: str) -> Domain:
@@ -113,7 +115,7 @@ class Variable:
 
 
 class Binary(Variable):
-    """False or True."""
+    """A variable that is False or True."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,14 +125,14 @@ class Binary(Variable):
 
 
 class Categorical(Variable):
-    """Choices without an order: every one is next to every other, unless `graph` says who is.
+    """Choices without an order. All choices are neighbours of each other, unless `graph` says otherwise.
 
     graph: "complete", "path" or "cycle"; a (k, k) matrix of weights >= 0, rows in the order of the choices; or a
-    networkx graph whose nodes are the choices (edge attribute `weight`, 1 where absent).
+    networkx graph whose nodes are the choices (edge attribute `weight`, 1 if absent).
     """
 
     def __init__(self, choices: Iterable[Any], graph: Any = None) -> None:
-        super().__init__(choices=listed(choices), graph=graph)
+        super().__init__(choices=as_choices(choices), graph=graph)
 
     def _check(self, name: str) -> Domain:
         choices, given = self.arguments["choices"], self.arguments["graph"]
@@ -140,7 +142,7 @@ class Categorical(Variable):
         elif isinstance(given, str):
             made = named_graph(name, given, len(choices))
         else:
-            made = graphs.from_weights(weights(name, given, index), len(choices), name)
+            made = graphs.from_weights(weight_matrix(name, given, index), len(choices), name)
         return Domain(choices, made, index)
 
     def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:
@@ -150,10 +152,10 @@ class Categorical(Variable):
 
 
 class Ordinal(Variable):
-    """Values of any hashable type in the given order, each next to the one before and the one after."""
+    """Values of any hashable type in an order. Neighbours are the value before and the value after."""
 
     def __init__(self, values: Iterable[Any]) -> None:
-        super().__init__(values=listed(values))
+        super().__init__(values=as_choices(values))
 
     def _check(self, name: str) -> Domain:
         return _levels(name, self.arguments["values"])
@@ -163,22 +165,22 @@ class Ordinal(Variable):
 
 
 class Integer(Variable):
-    """low, low + step, ... up to `high`, on a path.
+    """The whole numbers low, low + step, ... up to `high`, in this order.
 
-    log=True takes instead the distinct roundings of 51 log-spaced numbers from low to high, both included.
+    With log=True: 51 log-spaced numbers from low to high, both included, rounded to whole numbers, each once.
     """
 
     def __init__(self, low: int, high: int, step: int = 1, log: bool = False) -> None:
         super().__init__(low=low, high=high, step=step, log=log)
 
     def _check(self, name: str) -> Domain:
-        low, high, step = (whole(name, key, self.arguments[key]) for key in ("low", "high", "step"))
-        ordered(name, low, high)
+        low, high, step = (as_whole(name, key, self.arguments[key]) for key in ("low", "high", "step"))
+        check_order(name, low, high)
         if step < 1:
             refuse(name, "step >= 1", f"step={step}", "swap low and high to count down, or use Ordinal")
-        if not flag(name, self.arguments["log"]):
-            return _levels(name, few(name, range(low, high + 1, step)))
-        loggable(name, low)
+        if not as_flag(name, self.arguments["log"]):
+            return _levels(name, check_count(name, range(low, high + 1, step)))
+        check_log_range(name, low)
         if step != 1:
             refuse(name, "step=1 with log=True", f"step={step}", "drop one of the two")
         inner = np.rint(np.geomspace(low, high, DEFAULT_POINTS)[1:-1]).tolist()
@@ -186,26 +188,26 @@ class Integer(Variable):
 
 
 class Float(Variable):
-    """`points` numbers from low to high, both exact, evenly spaced (log=True: in the logarithm), on a path.
+    """A grid of `points` numbers from low to high, both included, evenly spaced (log=True: in the logarithm).
 
-    low == high is one value whatever `points`; points=1 is `low` alone. A number within 1e-9 (relative) of a
-    grid point counts as that point.
+    The grid has one point if low == high, and only `low` if points=1. A number within 1e-9 (relative) of a grid point
+    counts as that point.
     """
 
     def __init__(self, low: float, high: float, points: int = DEFAULT_POINTS, log: bool = False) -> None:
         super().__init__(low=low, high=high, points=points, log=log)
 
     def _check(self, name: str) -> Domain:
-        low, high = (finite(name, key, self.arguments[key]) for key in ("low", "high"))
-        points = whole(name, "points", self.arguments["points"])
-        ordered(name, low, high)
+        low, high = (as_finite(name, key, self.arguments[key]) for key in ("low", "high"))
+        points = as_whole(name, "points", self.arguments["points"])
+        check_order(name, low, high)
         if not math.isfinite(high - low):
             refuse(name, "a finite high - low", f"low={low!r}, high={high!r}", "narrow the range")
         if points < 1:
             refuse(name, "points >= 1", f"points={points}", "give the number of grid points")
-        if flag(name, self.arguments["log"]):
-            loggable(name, low)
-        points = len(few(name, range(points if high > low else 1)))
+        if as_flag(name, self.arguments["log"]):
+            check_log_range(name, low)
+        points = len(check_count(name, range(points if high > low else 1)))
         grid = (np.geomspace if self.arguments["log"] else np.linspace)(low, high, points).tolist()
         if len(set(grid)) < points:
             refuse(name, f"{points} distinct points", f"{len(set(grid))} that float64 tells apart", "use fewer points")
@@ -217,7 +219,9 @@ class Float(Variable):
             return exact
         grid = np.array(self.choices)
         nearest = int(np.argmin(np.abs(grid - number)))
-        slack = 1e-9 * float(np.min(np.diff(grid), initial=np.inf)) if len(grid) > 1 else 0.0  # for a grid point 0
+        slack = (
+            1e-9 * float(np.min(np.diff(grid), initial=np.inf)) if len(grid) > 1 else 0.0
+        )  # needed at the grid point 0
         return nearest if math.isclose(grid[nearest], number, rel_tol=1e-9, abs_tol=slack) else None
 
     def _details(self, encode: Callable[[Any], Any]) -> dict[str, Any]:  # noqa: ARG002
@@ -225,6 +229,7 @@ class Float(Variable):
 
 
 def _levels(name: str, values: Any) -> Domain:
+    """The domain of ordered values, on a path."""
     choices = tuple(values) if isinstance(values, list | range) else values
     index = positions(name, choices)
     return Domain(choices, graphs.path(len(choices)), index)

@@ -1,8 +1,8 @@
-"""The surrogate: what the data say of the function, and of failures, each by an ensemble of Gaussian processes.
+"""The surrogate: a model of the function and a model of failures, each an ensemble of Gaussian processes.
 
 Notation
-    X       (n, d) evaluated rows in the order told; values (n,) as told, NaN where the evaluation failed
-    y       values of the evaluations that succeeded, warped and standardised (`outcome`)
+    X       (n, d) evaluated rows in the order they were told; values (n,) as told, NaN for a failed evaluation
+    y       values of the successful evaluations, warped and standardised (`outcome`)
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from carbo.surrogate.ensemble import Ensemble, build
 from carbo.surrogate.subset import SubsetData, Subsets, choose_subsets, thin_samples
 
 FAILURE_SAMPLES = 3
-"""Posterior samples of the model of failures; its burn-in is as long as the objective's."""
+"""Posterior samples of the model of failures. Its burn-in is as long as that of the objective's model."""
 
 
 class Observations(NamedTuple):
-    """What has been evaluated."""
+    """The evaluated rows X (n, d) and their values (n,); NaN for a failed evaluation."""
 
     X: Ints
     values: Floats
@@ -46,7 +46,7 @@ class Observations(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """All that inference carries from one suggestion to the next: chains, and the shape of the objective's model."""
+    """All that inference keeps between suggestions: both chains, and the selected shape of the objective's model."""
 
     chain: Chain | None = None
     failure_chain: Chain | None = None
@@ -54,7 +54,7 @@ class Belief(NamedTuple):
 
 
 class View(NamedTuple):
-    """Observations as the objective's model sees them: the successful ones, their subsets, and the scale of y."""
+    """The data of the objective's model: successful observations, the subsets to use, and the scale of y."""
 
     data: Data
     share: Subsets
@@ -79,27 +79,27 @@ class Failures(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """The conditioned models, and what the objective's model has seen. `failures`: None where nothing has failed."""
+    """The conditioned models, and the data of the objective's model. `failures`: None if no evaluation has failed."""
 
     model: Ensemble
     view: View
     failures: Failures | None = None
 
     @property
-    def seen(self) -> Ints:
-        """(n',) which of y each of the model's observations is."""
+    def indices(self) -> Ints:
+        """(n',) the index in y of each of the model's observations."""
         assert self.model.order is not None
         return self.view.share.predict[self.model.order]
 
     def predict(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the function at rows (N, d), as values are told, averaged over the samples."""
-        return self.view.scale.back(*self.model.predict(rows))
+        """Mean and standard deviation (N,) of the function at rows (N, d), in the units of told values."""
+        return self.view.scale.moments(*self.model.predict(rows))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of each of y given all others, as values are told; NaN for what is not seen."""
+        """Mean and standard deviation of each told value given all others; NaN for values outside the model's data."""
         mean, variance = self.model.leave_one_out()
         means, sds = (np.full(len(self.view.data.y), np.nan) for _ in range(2))
-        means[self.seen], sds[self.seen] = self.view.scale.back(mean, np.sqrt(variance))
+        means[self.indices], sds[self.indices] = self.view.scale.moments(mean, np.sqrt(variance))
         return means, sds
 
 
@@ -114,10 +114,10 @@ class Surrogate:
     def _kernel(self) -> Kernel:
         """The kernel that the settings name."""
         active = sum(s.size > 1 for s in self._spectra)
-        return maker(self.settings.kernel)(self._spectra, max(1, min(self.settings.highest_order, active)))
+        return kernel_maker(self.settings.kernel)(self._spectra, max(1, min(self.settings.highest_order, active)))
 
     def advance(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
-        """Both models after one more draw of their chains."""
+        """The next belief, and both models after one more draw of their chains."""
         belief, posterior = self.fit(rng, belief, observations)
         if observations.succeeded.all():
             return belief, posterior
@@ -125,19 +125,19 @@ class Surrogate:
         return belief._replace(failure_chain=chain), posterior._replace(failures=failures)
 
     def fit(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
-        """The objective's model after one more draw."""
+        """The next belief, and the objective's model alone after one more draw."""
         belief, view = self.view(belief, observations)
         chain, model = self.draw(rng, belief.chain, self.models.of(belief.shape), view.given)
         return belief._replace(chain=chain), Posterior(model, view)
 
     def view(self, belief: Belief, observations: Observations) -> tuple[Belief, View]:
-        """What the objective's model is to see, its shape selected again where that is due; no draw is made."""
+        """The data of the objective's model, after a new selection of its shape if one is due. Nothing is drawn."""
         X, values = observations.X[observations.succeeded], observations.values[observations.succeeded]
         share, shape, chain = self._shares(X, values), belief.shape, belief.chain
         if not self.models.alone:
             with limit_threads(len(share.learn), self.settings.threads):
                 shape, mode = reselect(shape, X[share.learn], values[share.learn], self.models, len(values))
-            if mode is not None and chain is not None:  # what was learned of another kernel's posterior is of no use
+            if mode is not None and chain is not None:  # the old chain fits another posterior
                 chain = Chain(mode, chain.tuning if shape.adjacent == belief.shape.adjacent else None)
         y, scale = standardise(values, shape.multiple)
         return belief._replace(chain=chain, shape=shape), View(Data(X, y), share, scale)
@@ -145,14 +145,14 @@ class Surrogate:
     def draw(
         self, rng: np.random.Generator, chain: Chain | None, model: Model, given: SubsetData, samples: int | None = None
     ) -> tuple[Chain, Ensemble]:
-        """The chain advanced by one draw, and the ensemble that its samples make; `samples`: not as many as usual."""
+        """The chain after one more draw, and the ensemble of its samples; `samples` replaces the setting."""
         sampling = self.settings.sampling if samples is None else self.settings.sampling._replace(samples=samples)
         with limit_threads(len(given.learn.y), self.settings.threads):
             chain, hypers = chains.draw(rng, chain, model, given.learn, sampling)
         return chain, self.condition(model.kernel, hypers, given.predict)
 
     def condition(self, kernel: Kernel, hypers: list[Hyper], data: Data) -> Ensemble:
-        """The ensemble of these samples, of fewer of them where observations are very many."""
+        """The ensemble of these samples; of fewer samples if there are very many observations."""
         if self.settings.predict_from is not None:
             hypers = thin_samples(hypers, len(data.y))
         return build(kernel, hypers, data)
@@ -173,18 +173,18 @@ KERNELS: dict[str, Callable[[tuple[Spectrum, ...], int], Kernel]] = {
     "product": lambda spectra, _: Product(spectra),
     "orders": Orders,
 }
-"""All kernels by their names in `Settings.kernel`: (spectra, highest order) to the kernel."""
+"""All kernels by their names in `Settings.kernel`, each a function (spectra, highest order) -> kernel."""
 
 
-def maker(name: str) -> Callable[[tuple[Spectrum, ...], int], Kernel]:
-    """What makes the kernel of that name. Raises SettingsError for a name there is not."""
+def kernel_maker(name: str) -> Callable[[tuple[Spectrum, ...], int], Kernel]:
+    """The function of KERNELS with that name. Raises SettingsError for an unknown name."""
     if name not in KERNELS:
         raise SettingsError(f"setting 'kernel': expected one of {', '.join(KERNELS)}, got {name!r}")
     return KERNELS[name]
 
 
 def models_of(kernel: Kernel, settings: Settings) -> Models:
-    """The models that the settings allow, and the warps."""
+    """The models and the warps that the settings allow."""
     plain = Model(kernel, settings.priors)
     if not plain.differentiable:
         return Models(plain)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from carbo.checks import begun, resolve
+from carbo.checks import limit_initial, resolve
 from carbo.integrations.optuna.evaluations import Evaluation, evaluations
 from carbo.tune.compatibility import DESCRIPTION, changes, description, refuse_changes
 from carbo.tune.errors import StudyError
@@ -67,7 +67,7 @@ def _sampler(file: StudyFile, storage: optuna.storages.RDBStorage) -> OwnedSampl
     from carbo.tune.owned_sampler import OwnedSampler
 
     plan = file.plan
-    settings = begun(resolve(plan.preset, plan.settings), plan.settings, plan.budget)
+    settings = limit_initial(resolve(plan.preset, plan.settings), plan.settings, plan.budget)
     return OwnedSampler(storage, search_space=file.space, settings=settings, seed=plan.seed)
 
 

@@ -21,7 +21,7 @@ from carbo.integrations.columns import (
     ruler,
     same,
 )
-from carbo.space.choices import is_label, listing, native, refuse
+from carbo.space.choices import as_native, is_label, listing, refuse
 from carbo.space.space import Params, Space
 from carbo.space.variables import DEFAULT_POINTS, Categorical, Float, Ordinal
 
@@ -71,7 +71,7 @@ class RaySpace:
         return {name: self._label(name, each, config) for name, each in self._columns.items()}
 
     def _label(self, name: str, each: Column, config: Mapping[str, Any]) -> Any:
-        value = native(_found(config, name))
+        value = as_native(_found(config, name))
         position = _position(each, value)
         if position is None:
             values = listing([repr(v) for v in each.values])
@@ -135,7 +135,7 @@ def _multiples(domain: Any, step: float, log: bool, most: int) -> list[Any]:
 
 def _choices(name: str, categories: Iterable[Any]) -> Column:
     values: list[Any] = []
-    for value in map(native, categories):
+    for value in map(as_native, categories):
         if any(parse_spec_vars({"value": value})[1:]):
             refuse(name, "plain values as choices", "a choice that holds a search space", "list the combinations")
         if not any(same(value, each) for each in values):  # Ray's users write a value twice to make it likelier
