@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from carbo.errors import DataError
+from carbo.settings import PRESETS
+from lab import methods
+from lab.runs.record import canonical, comparable
 from lab.tables import losses, plots
 from lab.tables.formats import markdown
 from lab.tables.number_cells import count_text
@@ -45,7 +49,7 @@ possible where that is known, because the runs done need not be of the same case
 def render(results: Results) -> str:
     """The text of the page."""
     forms = [form for form in FORMS if results.problems(form)]
-    parts = [_head(results), _lost(results, forms)]
+    parts = [_head(results), _outdated(results), _lost(results, forms)]
     for form in forms:
         parts.append(f"## The problems, {form}\n")
         parts.append(markdown(everything(results, [form]), heading="###"))
@@ -70,6 +74,20 @@ def _head(results: Results) -> str:
     problems = len({record.problem for record in records})
     return HEAD.format(count=count_text(len(records)), methods=count_text(methods, "method"),
                        problems=count_text(problems, "problem"), last=max(r.finished for r in records))  # fmt: skip
+
+
+def _outdated(results: Results) -> str:
+    """A paragraph for each preset whose settings have changed since its runs; empty where none has."""
+    lines = []
+    for name in PRESETS:
+        now = comparable(methods.method(name).settings)
+        then = [json.loads(version.settings) for version in results.versions if version.method == name]
+        if then and canonical(now) not in map(canonical, then):
+            old = then[0]
+            changed = sorted(key for key in old.keys() | now.keys() if old.get(key) != now.get(key))
+            values = ", ".join(f"`{key}` {json.dumps(old.get(key))}" for key in changed)
+            lines.append(f"The runs of `{name}` were made with other settings than those of today: {values}.")
+    return "\n\n".join(lines)
 
 
 def _lost(results: Results, forms: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from carbo.errors import DataError
+from carbo.settings import DEFAULT
 from lab import cli
 from lab.methods import METHODS
 from lab.problems import PROBLEMS
@@ -526,6 +527,16 @@ def test_the_page_says_how_it_is_made_what_is_lost_and_where_it_comes_from(tmp_p
                  "![Branin, original](figures/branin-original.png)"):  # fmt: skip
         assert said in text
     assert results_page.render(three_methods()) == text
+
+
+def test_the_page_says_when_a_preset_has_changed_since_its_runs() -> None:
+    now, then = DEFAULT.to_dict(), {**DEFAULT.to_dict(), "patience": 4, "initial": 1}
+    for settings, said in (({**now, "initial": 1}, False), (then, True)):
+        runs = [record("branin", "default", run, falling(1.0, 100), settings=settings) for run in (2, 4)]
+        text = results_page.render(arrange(runs))
+        assert (
+            "The runs of `default` were made with other settings than those of today: `patience` 4." in text
+        ) is said
 
 
 def test_the_committed_page_is_what_the_committed_results_give() -> None:
