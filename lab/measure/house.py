@@ -4,7 +4,7 @@ The walk is one whole search of the `default` preset: 25 categories of 3 values,
 
     modules     files of the package that the walk enters
     functions   functions and methods that it calls, comprehensions and lambdas left out
-    frames      most frames of the package on the stack at one time
+    frames      most calls of these that are open at one time
     switches    calls from one file of the package into another
     settings    fields of `Settings` and of `Priors`
     constants   upper-case names assigned at the top of a module, in all rooms but the doors
@@ -31,7 +31,7 @@ class Walk:
         self._root = f"{root}/"
         self.modules: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
-        self.frames = self.switches = 0
+        self.frames = self.switches = self._open = 0
         self._stack: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
@@ -42,12 +42,14 @@ class Walk:
             if self._stack and self._stack[-1] != file:
                 self.switches += 1
             self._stack.append(file)
-            self.frames = max(self.frames, len(self._stack))
             self.modules.add(file.removeprefix(self._root))
-            if "<" not in frame.f_code.co_name:
+            if not frame.f_code.co_name.startswith("<"):
                 self.functions.add((file, name))
+                self._open += 1
+                self.frames = max(self.frames, self._open)
         elif event == "return" and self._stack:
             self._stack.pop()
+            self._open -= not frame.f_code.co_name.startswith("<")
 
 
 def measure() -> dict[str, Any]:

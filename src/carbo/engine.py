@@ -55,72 +55,89 @@ class Engine:
         repeated    whether the last suggestion repeated an evaluated row. With `settings.replicate` at most every
                     second suggestion may: a model that expects nothing better elsewhere would repeat one row for ever
         """
-        asking = _Asking(self, rng, belief, observations, pending, within or self.space)
+        replicate, rows = self.settings.replicate, list[Ints]()
+        batch = _Batch(self.settings, rng, observations, pending, within or self.space, whole=within is None)
         with limit_threads(len(observations.values), self.settings.threads):
-            asking.extend(n, repeated)
-        return Suggestions(asking.rows, asking.belief, asking.repeated)
+            for _ in range(n):
+                if batch.needs_model:
+                    belief, posterior = self.surrogate.advance(rng, belief, observations)
+                    batch.take_model(posterior)
+                try:
+                    row = batch.next_row(again=replicate and not repeated)
+                except SpaceExhausted:
+                    if not rows:
+                        raise
+                    break
+                repeated = replicate and row_key(row) in batch.evaluated
+                rows.append(row)
+        return Suggestions(rows, belief, repeated)
 
     def draw_posterior(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> Posterior:
         """The objective's model after one more draw; nothing is suggested."""
         with limit_threads(len(observations.values), self.settings.threads):
-            return self.surrogate.fit(rng, belief, observations)[1]
+            return self.surrogate.advance(rng, belief, observations, failures=False)[1]
 
 
-class _Asking:
-    """One call of `ask`: the models are drawn once. Pending rows get values drawn from the posterior."""
+class _Batch:
+    """The rows of one call of `ask`: the models are drawn once. Pending rows get values drawn from the posterior.
+
+    whole: whether `space` is the whole space, and not a part of it
+    """
 
     def __init__(
         self,
-        engine: Engine,
+        settings: Settings,
         rng: np.random.Generator,
-        belief: Belief,
         observations: Observations,
         pending: Ints,
         space: RowSpace,
+        whole: bool,
     ) -> None:
-        self._engine, self._rng, self._space = engine, rng, space
+        self._settings, self._rng, self._space, self._whole = settings, rng, space, whole
         self._observations, self._pending = observations, list(pending)
         self._keys, self._succeeded = row_keys(observations.X), observations.succeeded
+        self.evaluated = set(self._keys)
         self._posterior: Posterior | None = None
-        self.belief, self.rows, self.repeated = belief, list[Ints](), False
 
-    def extend(self, n: int, repeated: bool) -> None:
-        replicate, evaluated, self.repeated = self._engine.settings.replicate, set(self._keys), repeated
-        for _ in range(n):
-            try:
-                row = self._row(again=replicate and not self.repeated)
-            except SpaceExhausted:
-                if not self.rows:
-                    raise
-                return
-            self.repeated = replicate and row_key(row) in evaluated
-            self._pending.append(row)
-            self.rows.append(row)
+    @property
+    def _begins(self) -> bool:
+        """Whether the next row is random: too few rows are out, or none has succeeded."""
+        return len(self._keys) + len(self._pending) < self._settings.initial or not self._succeeded.any()
 
-    def _row(self, again: bool) -> Ints:
-        """The next row: never a pending or failed row, and an evaluated row only if `again`.
+    @property
+    def needs_model(self) -> bool:
+        return self._posterior is None and not self._begins
+
+    def take_model(self, posterior: Posterior) -> None:
+        self._posterior = posterior
+        self._stall = Stall(self._space, self._settings, self._observations, posterior)
+
+    def next_row(self, again: bool) -> Ints:
+        """The next row, pending from now on: never a pending or failed row, and an evaluated row only if `again`.
 
         If no other row is left, an evaluated row comes again, provided that `settings.replicate` is True.
         """
         told = zip(self._keys, self._succeeded, strict=True)
         excluded = {key for key, ok in told if not (ok and again)} | {row_key(row) for row in self._pending}
-        few = len(self._keys) + len(self._pending) < self._engine.settings.initial or not self._succeeded.any()
         try:
-            return unseen_row(self._rng, self._space, excluded) if few else propose(self._rng, self._request(excluded))
+            if self._begins:
+                row = unseen_row(self._rng, self._space, excluded)
+            else:
+                row = propose(self._rng, self._request(excluded))
         except SpaceExhausted:
-            if again or not self._engine.settings.replicate:
+            if again or not self._settings.replicate:
                 raise
-        return self._row(again=True)
+            return self.next_row(again=True)
+        self._pending.append(row)
+        return row
 
     def _request(self, excluded: Set[bytes]) -> Request:
-        """The request for the next row. The models are drawn at the first call."""
-        if self._posterior is None:
-            self.belief, self._posterior = self._engine.surrogate.advance(self._rng, self.belief, self._observations)
-            self._stall = Stall(self._space, self._engine.settings, self._observations, self._posterior)
+        """The request for the next row."""
+        assert self._posterior is not None
         model, failures, data = self._posterior.model, self._posterior.failures, self._posterior.view.data
         if self._pending:
             model = model.extend(self._rng, np.array(self._pending))
         incumbent = self._space.project(data.X[int(np.argmin(data.y))])
         penalty = None if failures is None else failures.log_success
-        override = self._stall.override(len(self._pending)) if self._space is self._engine.space else None
-        return Request(self._space, self._engine.settings, model, excluded, incumbent, penalty, override)
+        override = self._stall.override(len(self._pending)) if self._whole else None
+        return Request(self._space, self._settings, model, excluded, incumbent, penalty, override)

@@ -236,7 +236,7 @@ def looked_at_again(optimizer: carbo.Optimizer) -> Posterior:
     state = optimizer.state()
     surrogate, rng = Surrogate(optimizer.space.rows, optimizer.settings), np.random.default_rng(0)
     rng.bit_generator.state = generator_from(state["generator"])
-    return surrogate.fit(rng, belief_from(state, surrogate), optimizer.observations)[1]
+    return surrogate.advance(rng, belief_from(state, surrogate), optimizer.observations, failures=False)[1]
 
 
 def refitted(optimizer: carbo.Optimizer, keep_it: bool = False) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

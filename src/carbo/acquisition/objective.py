@@ -38,13 +38,12 @@ class Pointwise:
 
     def score(self, rows: Ints) -> Floats:
         """Exact scores (N,) of rows (N, d)."""
-        piece = 1024  # rows scored at a time
-        parts = [self._score(rows[i : i + piece]) for i in range(0, len(rows), piece)]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _score(self, rows: Ints) -> Floats:
-        mu, sd = self.ensemble.predict(rows)
-        return self.add_penalty(self.acquisition.score(mu, sd, self.best), rows)
+        piece, scores = 1024, np.empty(len(rows))  # rows scored at a time
+        for i in range(0, len(rows), piece):
+            some = rows[i : i + piece]
+            mu, sd = self.ensemble.predict(some)
+            scores[i : i + piece] = self.add_penalty(self.acquisition.score(mu, sd, self.best), some)
+        return scores
 
     def add_penalty(self, scores: Floats, rows: Ints) -> Floats:
         """The scores (N,) of rows (N, d) with the penalty added, if there is one."""

@@ -68,11 +68,11 @@ class Levels:
     and 1 have the numbers 0 and 1; 3 has number 2, 17 has number 3, and all others have number 4.
     """
 
-    def __init__(self, kernel: Kernel, X: Ints) -> None:
-        sizes = [s.size for s in kernel.spectra]
-        wide = Columns(kernel).wide
+    def __init__(self, sizes: Ints, wide: Ints, X: Ints) -> None:
         self._observed = {int(j): np.unique(X[:, j]) for j in wide}
-        self.counts = np.array([len(self._observed[j]) + 1 if j in self._observed else k for j, k in enumerate(sizes)])
+        self.counts = sizes.copy()
+        for j, values in self._observed.items():
+            self.counts[j] = len(values) + 1
         self._offset = np.cumsum(self.counts) - self.counts
         self.X = self.number(np.arange(X.shape[1]), X) - self._offset
 
@@ -127,7 +127,7 @@ class Ensemble:
     @cached_property
     def levels(self) -> Levels:
         """The numbers of the values that the observations distinguish."""
-        return Levels(self.kernel, self.X)
+        return Levels(self.sizes, self.columns.wide, self.X)
 
     def sum_by_level(self, weighted: Floats) -> Floats:
         """Sums (S, V, L) of numbers for each observation (S, V, n), over the observations with each level."""

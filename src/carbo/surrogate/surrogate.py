@@ -116,19 +116,17 @@ class Surrogate:
         active = sum(s.size > 1 for s in self._spectra)
         return kernel_maker(self.settings.kernel)(self._spectra, max(1, min(self.settings.highest_order, active)))
 
-    def advance(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
-        """The next belief, and both models after one more draw of their chains."""
-        belief, posterior = self.fit(rng, belief, observations)
-        if observations.succeeded.all():
-            return belief, posterior
-        chain, failures = self._fit_failures(rng, belief.failure_chain, observations)
-        return belief._replace(failure_chain=chain), posterior._replace(failures=failures)
-
-    def fit(self, rng: np.random.Generator, belief: Belief, observations: Observations) -> tuple[Belief, Posterior]:
-        """The next belief, and the objective's model alone after one more draw."""
+    def advance(
+        self, rng: np.random.Generator, belief: Belief, observations: Observations, failures: bool = True
+    ) -> tuple[Belief, Posterior]:
+        """The next belief, and the models after one more draw of their chains; `failures`: with that of failures."""
         belief, view = self.view(belief, observations)
         chain, model = self.draw(rng, belief.chain, self.models.of(belief.shape), view.given)
-        return belief._replace(chain=chain), Posterior(model, view)
+        belief, posterior = belief._replace(chain=chain), Posterior(model, view)
+        if not failures or observations.succeeded.all():
+            return belief, posterior
+        failure_chain, failure_model = self._fit_failures(rng, belief.failure_chain, observations)
+        return belief._replace(failure_chain=failure_chain), posterior._replace(failures=failure_model)
 
     def view(self, belief: Belief, observations: Observations) -> tuple[Belief, View]:
         """The data of the objective's model, after a new selection of its shape if one is due. Nothing is drawn."""
