@@ -243,6 +243,8 @@ def unflatten(named: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_name(what: str, key: str, of: Any) -> bool:
     names = sorted(f.name for f in dataclasses.fields(of))
+    if key in GONE and key not in names:
+        raise SettingsError(f"{what} {key!r}: expected one of this version, got one that was deleted; leave it out")
     if key not in names:
         raise SettingsError(f"{what} {key!r}: no such {what}; expected one of {', '.join(names)}")
     return True

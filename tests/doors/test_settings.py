@@ -13,6 +13,7 @@ import pytest
 import carbo
 from carbo import DEFAULT, PAPER, Settings
 from carbo.inference.priors import BETA_TAU, Priors, Supports
+from carbo.settings import GONE
 
 NAMES = [field.name for field in dataclasses.fields(Settings)]
 PRIOR_NAMES = [field.name for field in dataclasses.fields(Priors)]
@@ -194,3 +195,9 @@ def test_a_wrong_prior_is_refused_by_name(name: str, wrong: Any) -> None:
 def test_all_refusals_are_value_errors_of_carbo() -> None:
     assert issubclass(carbo.SettingsError, carbo.CarboError)
     assert issubclass(carbo.SettingsError, ValueError)
+
+
+@pytest.mark.parametrize("name", [name for name in GONE if "." not in name])
+def test_a_deleted_setting_is_said_to_be_deleted(name: str) -> None:
+    with pytest.raises(carbo.SettingsError, match=rf"setting '{name}': .* got one that was deleted; leave it out"):
+        Settings.from_dict({name: 1})
