@@ -74,10 +74,7 @@ def measure(case: Case, searches: Sequence[str], problem: Problem) -> list[dict[
     n, rows, values = case.observations, case.record.rows, case.record.values
     settings, rng = settings_of("default"), np.random.default_rng(case.record.run)
     _, posterior = Surrogate(space.rows, settings).advance(rng, Belief(), Observations(rows[:n], values[:n]))
-    data = posterior.view.data
-    request = Request(
-        space.rows, settings, posterior.model, set(row_keys(rows[:n])), data.X[int(np.argmin(data.y))], None
-    )
+    request = Request(space.rows, settings, posterior.model, set(row_keys(rows[:n])), posterior.view.best, None)
     lines: list[dict[str, Any]] = []
     for name in searches:
         begin, limit = time.process_time(), lines[0]["seconds"] if lines else np.inf

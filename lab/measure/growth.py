@@ -118,9 +118,8 @@ def _warm(space: Space, settings: Settings, observations: Observations, repeats:
         begin = time.process_time()
         belief, posterior = surrogate.advance(rng, belief, observations)
         middle = time.process_time()
-        data, excluded = posterior.view.data, set(row_keys(observations.X))
-        best = data.X[int(np.argmin(data.y))]
-        propose(rng, Request(space.rows, settings, posterior.model, excluded, best, None))
+        excluded = set(row_keys(observations.X))
+        propose(rng, Request(space.rows, settings, posterior.model, excluded, posterior.view.best, None))
         end = time.process_time()
         each.append({"model": middle - begin, "search": end - middle, "total": end - begin})
     return each

@@ -94,12 +94,12 @@ def measure_point(point: Point, preset: str, repeats: int, rows_kind: str) -> di
     for _ in range(repeats):
         unit.append(cholesky_unit())
         belief, view = surrogate.view(belief, told)
-        model, incumbent = surrogate.models.of(belief.shape), view.data.X[int(np.argmin(view.data.y))]
+        model = surrogate.models.of(belief.shape)
         begin = time.perf_counter()
         drawn, hypers = chain.draw(rng, belief.chain, model, view.given.learn, settings.sampling)
         middle = time.perf_counter()
         belief, ensemble = belief._replace(chain=drawn), surrogate.condition(model.kernel, hypers, view.given.predict)
-        propose(rng, Request(space.rows, settings, ensemble, set(row_keys(rows)), incumbent, None))
+        propose(rng, Request(space.rows, settings, ensemble, set(row_keys(rows)), view.best, None))
         sampling.append(middle - begin)
         search.append(time.perf_counter() - middle)
     one = float(np.median(unit))

@@ -134,10 +134,10 @@ class _Batch:
     def _request(self, excluded: Set[bytes]) -> Request:
         """The request for the next row."""
         assert self._posterior is not None
-        model, failures, data = self._posterior.model, self._posterior.failures, self._posterior.view.data
+        model, view, failures = self._posterior
         if self._pending:
             model = model.extend(self._rng, np.array(self._pending))
-        incumbent = self._space.project(data.X[int(np.argmin(data.y))])
+        incumbent = self._space.project(view.best)
         penalty = None if failures is None else failures.log_success
         override = self._stall.override(len(self._pending)) if self._whole else None
         return Request(self._space, self._settings, model, excluded, incumbent, penalty, override)

@@ -173,6 +173,8 @@ class Optimizer:
 
     def _next_initial(self, n: int) -> tuple[list[Ints], list[Ints]]:
         """The next initial points, at most n, that are neither pending nor evaluated; and the rest of the queue."""
+        if not self._queue:
+            return [], []
         X, values = self._now.observations
         told = zip(X, np.isfinite(values), strict=True)
         excluded = {row_key(row) for row, ok in told if not (ok and self.settings.replicate)} | self._pending.keys()
@@ -203,7 +205,8 @@ class Optimizer:
             return
         with self._lock:
             X, told = self._now.observations
-            self._pending = {k: row for k, row in self._pending.items() if k not in set(map(row_key, rows))}
+            keys = set(map(row_key, rows))
+            self._pending = {key: row for key, row in self._pending.items() if key not in keys}
             observations = Observations(np.concatenate([X, np.array(rows)]), np.append(told, numbers_))
             self._now = self._now._replace(observations=observations)
 

@@ -13,6 +13,9 @@ from carbo.errors import SettingsError
 from carbo.inference.priors import SUPPORTS, Priors, Supports
 from carbo.space.graphs import Scale
 
+if TYPE_CHECKING:
+    from carbo.inference.data import Sampling
+
 Warp = Literal["auto", "none"]
 Adjacency = Literal["auto", "always", "none"]
 Reference = Literal["observed", "posterior"]
@@ -21,10 +24,6 @@ HIGHEST = 6
 """Largest order of interaction that the order kernel computes without losing digits."""
 STANDARD = Priors(level="standard", beta="normal", beta_mean=-2.0, beta_sd=1.5)
 """The priors of the default preset."""
-
-
-if TYPE_CHECKING:
-    from carbo.inference.data import Sampling
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,7 @@ class Windows:
 
     def weights(self, rho: Floats, v: Floats) -> Floats:
         """Weights of the windows' products of tables in the covariance, (T,), under signal variances v (orders,)."""
-        norms = np.bincount(self.order, rho, self.orders).astype(np.float64)
-        return np.asarray((v * inverse_norms(norms))[self.order] * rho)
+        return np.asarray((v * inverse_norms(self.norms(rho)))[self.order] * rho)
 
     def parts(self, log_relevance: Floats, X: Ints) -> Floats:
         """The parts h_q / h_q(r) for observations X (n, d), (orders, n, n)."""

@@ -64,6 +64,11 @@ class View(NamedTuple):
     def given(self) -> SubsetData:
         return self.share.of(self.data)
 
+    @property
+    def best(self) -> Ints:
+        """The row (d,) of the smallest value."""
+        return np.asarray(self.data.X[int(np.argmin(self.data.y))])
+
 
 class Failures(NamedTuple):
     """A Gaussian process on failure (1) and success (0), read as a probability (Rasmussen and Williams, 6.5)."""
@@ -108,13 +113,9 @@ class Surrogate:
 
     def __init__(self, space: RowSpace, settings: Settings) -> None:
         self.settings, self._spectra = settings, spectra_of(space.graphs, settings.graph_scale)
-        self.models = models_of(self._kernel(), settings)
-        self.failure_model = Model(self._kernel(), STANDARD)
-
-    def _kernel(self) -> Kernel:
-        """The kernel that the settings name."""
         active = sum(s.size > 1 for s in self._spectra)
-        return kernel_maker(self.settings.kernel)(self._spectra, max(1, min(self.settings.highest_order, active)))
+        kernel = kernel_maker(settings.kernel)(self._spectra, max(1, min(settings.highest_order, active)))
+        self.models, self.failure_model = models_of(kernel, settings), Model(kernel, STANDARD)
 
     def advance(
         self, rng: np.random.Generator, belief: Belief, observations: Observations, failures: bool = True
